@@ -1,0 +1,19 @@
+"""Which model the study prunes."""
+
+from pydantic import Field
+
+from slimwise.stage_config import StageConfig
+
+
+class BackboneConfig(StageConfig):
+    model: str = Field(
+        description="'embedded' (the committed miniature), 'trained' (the miniature, trained by "
+        "this study), a local folder, or a hub id."
+    )
+    revision: str | None = Field(None, description="Hub revision; the default branch if null.")
+    name: str = Field(description="Backbone's name in tables.")
+    accuracy_floors: dict[str, float] = Field(
+        default_factory=dict,
+        description="Least greedy accuracy of the full model, fraction by benchmark, below which "
+        "the study prunes nothing.",
+    )

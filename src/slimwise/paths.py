@@ -1,0 +1,72 @@
+"""Every path of a study, in pipeline order. No other module spells a results folder."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from slimwise.core.vocabulary import Criterion, DecoderId
+
+
+@dataclass(frozen=True)
+class StudyPaths:
+    """Names under results/{study}; patterns in braces are workflow wildcards."""
+
+    root: Path
+
+    @classmethod
+    def of(cls, study: str, results: Path = Path("results")) -> "StudyPaths":
+        return cls(results / study)
+
+    @property
+    def study_record(self) -> Path:
+        return self.root / "00_study" / "study.json"
+
+    @property
+    def trained_backbone(self) -> Path:
+        return self.root / "10_backbone" / "trained"
+
+    @property
+    def backbone_record(self) -> Path:
+        return self.root / "10_backbone" / "backbone.json"
+
+    @property
+    def floor_record(self) -> Path:
+        return self.root / "10_backbone" / "accuracy_floor.json"
+
+    @property
+    def routing_stats(self) -> Path:
+        return self.root / "20_calibration" / "routing_stats.safetensors"
+
+    @property
+    def expert_scores(self) -> Path:
+        return self.root / "20_calibration" / "expert_scores.parquet"
+
+    def keep_set(self, criterion: Criterion | str, num_kept: int | str) -> Path:
+        return self.root / "30_keep_sets" / f"{criterion}-m{num_kept}.json"
+
+    def pruned_checkpoint(self, criterion: Criterion | str, num_kept: int | str) -> Path:
+        return self.root / "40_checkpoints" / f"{criterion}-m{num_kept}"
+
+    def evaluation(self, decoder: DecoderId | str) -> Path:
+        return self.root / "70_evaluation" / str(decoder)
+
+    def samples(self, decoder: DecoderId | str) -> Path:
+        return self.evaluation(decoder) / "samples.parquet"
+
+    def grades(self, decoder: DecoderId | str) -> Path:
+        return self.evaluation(decoder) / "grades.parquet"
+
+    def table(self, name: str, suffix: str = "csv") -> Path:
+        return self.root / "80_tables" / f"{name}.{suffix}"
+
+    def figure(self, name: str, suffix: str = "png") -> Path:
+        return self.root / "80_figures" / f"{name}.{suffix}"
+
+    def work(self, stage: str) -> Path:
+        """Resumable state of a stage; outside declared outputs, which the engine deletes."""
+        return self.root / "work" / stage
+
+    def log(self, name: str) -> Path:
+        return self.root / "logs" / f"{name}.log"
+
+    def benchmark(self, name: str) -> Path:
+        return self.root / "logs" / "benchmarks" / f"{name}.tsv"

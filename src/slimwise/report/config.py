@@ -1,0 +1,14 @@
+"""How tables and figures look."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from slimwise.stage_config import StageConfig
+
+
+class ReportConfig(StageConfig):
+    figure_formats: tuple[Literal["png", "pdf", "svg"], ...] = Field(
+        ("png", "pdf"), min_length=1, description="File formats of each figure."
+    )
+    dpi: int = Field(150, ge=50, description="Dots per inch of raster figures.")
