@@ -4,6 +4,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class StageConfig(BaseModel):
-    """A frozen slice that refuses unknown keys; fields carry unit and source in their description."""
+    """A frozen slice that refuses unknown keys; descriptions give unit and source."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=False)
+    model_config = ConfigDict(frozen=True, extra="forbid")
