@@ -8,6 +8,9 @@ from slimwise.stage_config import StageConfig
 
 
 class ReportConfig(StageConfig):
+    table_digits: int = Field(
+        6, ge=3, le=17, description="Significant digits of numbers in tables."
+    )
     figure_formats: tuple[Literal["png", "pdf", "svg"], ...] = Field(
         ("png", "pdf"), min_length=1, description="File formats of each figure."
     )
