@@ -2,19 +2,20 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 
 from slimwise.artifacts.backbone_record import read_backbone_record
+from slimwise.artifacts.grades import read_grades
 from slimwise.artifacts.keep_set import read_keep_set
 from slimwise.artifacts.tables import PROVENANCE_COLUMNS, write_table
 from slimwise.provenance import current_provenance
 from slimwise.report.config import ReportConfig
-from slimwise.report.tables.accuracy import ACCURACY_COLUMNS, accuracy_table
-from slimwise.report.tables.keep_set_overlap import OVERLAP_COLUMNS, overlap_table
-from slimwise.report.tables.stage_times import STAGE_TIME_COLUMNS, stage_times
+from slimwise.report.tables.accuracy import accuracy_table
+from slimwise.report.tables.columns import ACCURACY_COLUMNS, OVERLAP_COLUMNS, STAGE_TIME_COLUMNS
+from slimwise.report.tables.keep_set_overlap import overlap_table
+from slimwise.report.tables.stage_times import stage_times
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,20 @@ def write_tables(
 ) -> None:
     """accuracy, keep_set_overlap and stage_times as CSV with Markdown twins, in the folder out.
 
-    benchmarks is the folder of the workflow engine's timings; setup_record the seconds that
-    building the environment took, None where something else built it.
+    benchmarks is the folder of the workflow engine's timings; setup_record the JSON record with
+    the seconds that building the environment took, None where something else built it.
     """
+    model = read_backbone_record(backbone)
+    answers = pd.concat([read_grades(path) for path in grades], ignore_index=True)
+    records = [read_keep_set(path) for path in keep_sets]
+    accuracies = accuracy_table(answers, backbone=model.name, num_experts=model.shape.num_experts)
+    tables = (
+        ("accuracy", accuracies, ACCURACY_COLUMNS),
+        ("keep_set_overlap", overlap_table(records, backbone=model.name), OVERLAP_COLUMNS),
+        ("stage_times", stage_times(benchmarks, setup_record), STAGE_TIME_COLUMNS),
+    )
+    origin = current_provenance()
+    for name, table, columns in tables:
+        rows = table.assign(**{column: getattr(origin, column) for column in PROVENANCE_COLUMNS})
+        write_table(out / f"{name}.csv", rows, columns, digits=config.table_digits)
+    log.info("wrote %d tables from %d graded answers", len(tables), len(answers))

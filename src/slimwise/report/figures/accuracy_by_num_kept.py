@@ -1,0 +1,79 @@
+"""Accuracy against the number of experts kept, by criterion. SlimWise, figures 3a and 5."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from slimwise.core.vocabulary import Distillation, ServingMode
+from slimwise.report.figures.panels import panels_by_setting
+from slimwise.report.figures.style import (
+    CRITERION_COLOURS,
+    CRITERION_LABELS,
+    CRITERION_MARKERS,
+    house_style,
+    label_shares,
+)
+from slimwise.report.order import NO_CRITERION
+
+_MODE_LINES: dict[str, str] = {
+    ServingMode.PRUNED: "-",
+    ServingMode.SLIMWISE: "--",
+    ServingMode.REVERSE: ":",
+}
+
+
+def draw_accuracy_by_num_kept(accuracy: pd.DataFrame) -> Figure:
+    """One panel per decoding (rows) and benchmark (columns), from the accuracy table.
+
+    A line per criterion and mode, error bars of one standard deviation over runs, the full
+    decoder as a level line. Distilled decoders are left out.
+    """
+    training_free = accuracy[accuracy["distilled"] == Distillation.NONE]
+    with house_style():
+        figure, panels = panels_by_setting(
+            training_free, row_label="accuracy, {decoding} (%)", panel_height_in=1.6
+        )
+        for axes, rows in panels:
+            _draw_panel(axes, rows)
+        label_shares(panels[0][0], *_kept_counts(training_free))
+        handles, labels = panels[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+        figure.supxlabel("experts kept per layer (share of all)")
+    return figure
+
+
+def _draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
+    full = rows[rows["criterion"] == NO_CRITERION]
+    pruned = rows[rows["criterion"] != NO_CRITERION]
+    several_modes = pruned["mode"].nunique() > 1
+    for (criterion, mode), line in pruned.groupby(["criterion", "mode"], sort=False):
+        criterion, mode = str(criterion), str(mode)
+        label = CRITERION_LABELS[criterion]
+        axes.errorbar(
+            line["num_kept"],
+            line["accuracy_mean"],
+            yerr=line["accuracy_std"].fillna(0),
+            label=f"{label}, {mode}" if several_modes else label,
+            color=CRITERION_COLOURS[criterion],
+            marker=CRITERION_MARKERS[criterion],
+            linestyle=_MODE_LINES[mode],
+            capsize=2,
+        )
+    for mean, std in full[["accuracy_mean", "accuracy_std"]].fillna(0).to_numpy():
+        _draw_full(axes, mean, std)
+    axes.set_ylim(-0.03, 1.05)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=""))
+
+
+def _draw_full(axes: Axes, mean: float, std: float) -> None:
+    colour = CRITERION_COLOURS[NO_CRITERION]
+    axes.axhspan(mean - std, mean + std, color=colour, alpha=0.2, linewidth=0)
+    axes.axhline(mean, color=colour, linestyle=(0, (4, 2)), linewidth=1.0, label="full", zorder=1)
+
+
+def _kept_counts(accuracy: pd.DataFrame) -> tuple[list[int], int]:
+    """The numbers of experts that pruned decoders keep, and that of all experts."""
+    is_full = accuracy["criterion"] == NO_CRITERION
+    counts = sorted(accuracy.loc[~is_full, "num_kept"].unique())
+    return counts, int(accuracy.loc[is_full, "num_kept"].iloc[0])

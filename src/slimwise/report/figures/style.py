@@ -1,0 +1,108 @@
+"""The look of every figure: one palette, one type size, one way of writing files."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from slimwise.artifacts.atomic import atomic_file
+from slimwise.core.vocabulary import Criterion
+from slimwise.report.order import NO_CRITERION
+
+PAGE_WIDTH_IN = 7.0
+"""Text width of a two-column page, inches."""
+
+COLUMN_WIDTH_IN = 3.4
+"""Width of one of its columns, inches."""
+
+GREY = "#6e6e6e"
+LIGHT_GREY = "#d9d9d9"
+
+# Okabe and Ito's palette: told apart under every common colour blindness.
+CRITERION_COLOURS: dict[str, str] = {
+    NO_CRITERION: "#4d4d4d",
+    Criterion.MASS: "#0072b2",
+    Criterion.EAN: "#e69f00",
+    Criterion.REAP: "#009e73",
+    Criterion.FREQUENCY: "#cc79a7",
+}
+CRITERION_LABELS: dict[str, str] = {
+    NO_CRITERION: "full",
+    Criterion.MASS: "Mass",
+    Criterion.EAN: "EAN",
+    Criterion.REAP: "REAP",
+    Criterion.FREQUENCY: "frequency",
+}
+CRITERION_MARKERS: dict[str, str] = {
+    NO_CRITERION: "D",
+    Criterion.MASS: "o",
+    Criterion.EAN: "s",
+    Criterion.REAP: "^",
+    Criterion.FREQUENCY: "v",
+}
+
+_RC: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "figure.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "axes.edgecolor": GREY,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LIGHT_GREY,
+    "grid.linewidth": 0.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": "black",
+    "ytick.labelcolor": "black",
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "slimwise",
+}
+
+# Fields that would make two drawings of the same data differ.
+_TIMELESS_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+    "svg": {"Creator": None, "Date": None},
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """A context in which figures are made and written; the caller's settings come back after."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_RC)
+        yield
+
+
+def label_shares(axes: Axes, counts: Sequence[float], num_experts: int) -> None:
+    """A logarithmic axis of kept experts with a tick at each count, its share underneath."""
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(counts, [f"{count:g}\n{count / num_experts:.0%}" for count in counts])
+    axes.minorticks_off()
+    axes.margins(x=0.08)
+
+
+def save_figure(figure: Figure, stem: Path, *, formats: Sequence[str], dpi: int) -> None:
+    """The figure as stem.png, stem.pdf and so on; the same data gives the same bytes."""
+    for suffix in formats:
+        with house_style(), atomic_file(stem.with_suffix(f".{suffix}")) as temporary:
+            figure.savefig(temporary, format=suffix, dpi=dpi, metadata=_TIMELESS_METADATA[suffix])

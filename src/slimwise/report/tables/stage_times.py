@@ -1,0 +1,49 @@
+"""What every stage of a study cost in wall time."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from slimwise.errors import ArtifactError
+from slimwise.report.tables.columns import STAGE_TIME_COLUMNS
+
+
+def stage_times(benchmarks: Path, setup_record: Path | None) -> pd.DataFrame:
+    """Seconds of each job, in the order in which the jobs ended, set-up first.
+
+    A job's stage is its timing file's path under the folder, without the suffix; repeats of
+    one job are averaged. ArtifactError if the folder holds no timings.
+    """
+    files = sorted(benchmarks.rglob("*.tsv"), key=lambda path: (path.stat().st_mtime, path))
+    if not files:
+        raise ArtifactError(
+            f"no timings under {benchmarks}: the workflow engine writes one .tsv a job there. "
+            "Run the study through the workflow."
+        )
+    rows = [
+        (str(path.relative_to(benchmarks).with_suffix("")), _job_seconds(path)) for path in files
+    ]
+    if setup_record is not None:
+        rows.insert(0, ("set_up", _setup_seconds(setup_record)))
+    return pd.DataFrame(rows, columns=list(STAGE_TIME_COLUMNS))
+
+
+def _job_seconds(path: Path) -> float:
+    try:
+        return float(pd.read_csv(path, sep="\t")["s"].mean())
+    except (OSError, ValueError, KeyError, TypeError) as failure:
+        raise ArtifactError(
+            f"timing file {path} has no numeric column 's' ({failure}). Delete it and run its "
+            "rule again."
+        ) from failure
+
+
+def _setup_seconds(path: Path) -> float:
+    try:
+        return float(json.loads(path.read_text(encoding="utf-8"))["seconds"])
+    except (OSError, ValueError, KeyError, TypeError) as failure:
+        raise ArtifactError(
+            f"set-up record {path} is not a JSON object with a number 'seconds' ({failure}). "
+            "Set the environment up again, or leave the record out."
+        ) from failure
