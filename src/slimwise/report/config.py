@@ -14,4 +14,4 @@ class ReportConfig(StageConfig):
     figure_formats: tuple[Literal["png", "pdf", "svg"], ...] = Field(
         ("png", "pdf"), min_length=1, description="File formats of each figure."
     )
-    dpi: int = Field(150, ge=50, description="Dots per inch of raster figures.")
+    dpi: int = Field(default=150, ge=50, description="Dots per inch of raster figures.")

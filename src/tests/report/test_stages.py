@@ -1,0 +1,60 @@
+import subprocess
+import sys
+
+import pytest
+
+from slimwise.artifacts.tables import PROVENANCE_COLUMNS, read_table
+from slimwise.errors import ArtifactError
+from slimwise.report.config import ReportConfig
+from slimwise.report.figures.run import draw_figures
+from slimwise.report.tables.columns import ACCURACY_COLUMNS, OVERLAP_COLUMNS, STAGE_TIME_COLUMNS
+from slimwise.report.tables.run import write_tables
+
+
+def test_every_table_has_its_columns_its_provenance_and_its_twin(tabulated):
+    tables = {
+        "accuracy": (ACCURACY_COLUMNS, 5 * 2 * 2),
+        "keep_set_overlap": (OVERLAP_COLUMNS, 2),
+        "stage_times": (STAGE_TIME_COLUMNS, 1),
+    }
+    for name, (columns, num_rows) in tables.items():
+        rows = read_table(tabulated.table(name), columns)
+        assert len(rows) == num_rows
+        assert rows[list(PROVENANCE_COLUMNS)].notna().all(axis=None)
+        assert len(tabulated.table(name, "md").read_text().splitlines()) == num_rows + 2
+
+
+def test_every_figure_in_every_configured_format(tabulated):
+    draw_figures(
+        ReportConfig(figure_formats=("png", "pdf"), dpi=60),
+        accuracy=tabulated.table("accuracy"),
+        keep_set_overlap=tabulated.table("keep_set_overlap"),
+        grades=[tabulated.grades("full"), tabulated.grades("reap-m16")],
+        scores=tabulated.expert_scores,
+        out=tabulated.figure("accuracy_by_num_kept").parent,
+    )
+    names = ("accuracy_by_num_kept", "output_lengths", "expert_load", "keep_set_overlap")
+    expected = {tabulated.figure(name, suffix) for name in names for suffix in ("png", "pdf")}
+    assert set(tabulated.figure("expert_load").parent.iterdir()) == expected
+
+
+def test_a_missing_grade_file_is_refused(study):
+    with pytest.raises(ArtifactError, match="absent"):
+        write_tables(
+            ReportConfig(),
+            backbone=study.backbone_record,
+            grades=[study.grades("full"), study.grades("absent")],
+            keep_sets=[],
+            benchmarks=study.benchmark("score_experts").parent,
+            setup_record=None,
+            out=study.table("accuracy").parent,
+        )
+    assert not study.table("accuracy").exists()
+
+
+def test_the_report_never_loads_torch():
+    code = (
+        "import sys, slimwise.report.tables.run, slimwise.report.figures.run\n"
+        "sys.exit('torch' in sys.modules or 'matplotlib.pyplot' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
