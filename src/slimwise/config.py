@@ -1,10 +1,12 @@
 """A whole study's configuration: one slice per stage, checked before anything runs."""
 
+import difflib
 import json
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, TypeGuard, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from slimwise.calibrate.config import CalibrationConfig
 from slimwise.core.vocabulary import DecoderId
@@ -14,6 +16,7 @@ from slimwise.export.config import ExportConfig
 from slimwise.generate.config import EvaluationConfig
 from slimwise.inspect.config import BackboneConfig
 from slimwise.report.config import ReportConfig
+from slimwise.resources import ResourceConfig
 from slimwise.score.config import ScoreConfig
 from slimwise.select.config import SelectionConfig
 from slimwise.stage_config import StageConfig
@@ -28,15 +31,49 @@ class StudyConfig(StageConfig):
     study: str = Field(
         pattern=r"^[A-Za-z0-9_.-]+$", description="Name of the study, its folder under results/."
     )
-    backbone: BackboneConfig
-    training: TrainConfig = TrainConfig()
-    calibration: CalibrationConfig = CalibrationConfig()
-    scoring: ScoreConfig = ScoreConfig()
-    selection: SelectionConfig
-    export: ExportConfig = ExportConfig()
-    serving: ServingConfig
-    evaluation: EvaluationConfig
-    report: ReportConfig = ReportConfig()
+    backbone: BackboneConfig = Field(description="Which model the study prunes.")
+    training: TrainConfig = Field(
+        default_factory=TrainConfig, description="Training of the miniature backbone."
+    )
+    calibration: CalibrationConfig = Field(
+        default_factory=CalibrationConfig, description="What the experts are observed on."
+    )
+    scoring: ScoreConfig = Field(
+        default_factory=ScoreConfig, description="How routing statistics become scores."
+    )
+    selection: SelectionConfig = Field(description="Which keep sets the study makes.")
+    export: ExportConfig = Field(
+        default_factory=ExportConfig, description="How pruned checkpoints are written."
+    )
+    serving: ServingConfig = Field(description="How decoders are served.")
+    evaluation: EvaluationConfig = Field(
+        description="What the decoders are asked, and how they decode."
+    )
+    report: ReportConfig = Field(
+        default_factory=ReportConfig, description="How tables and figures look."
+    )
+    resources: ResourceConfig = Field(
+        default_factory=ResourceConfig, description="What a job may ask of the machine."
+    )
+
+    @model_validator(mode="after")
+    def _slices_agree(self) -> Self:
+        unmeasured = set(self.backbone.accuracy_floors) - set(self.evaluation.benchmarks)
+        if unmeasured:
+            raise ValueError(
+                f"backbone.accuracy_floors names {', '.join(sorted(unmeasured))}, which "
+                f"evaluation.benchmarks ({', '.join(self.evaluation.benchmarks)}) does not measure"
+            )
+        if self.backbone.accuracy_floors and not self.evaluation.greedy:
+            raise ValueError(
+                "backbone.accuracy_floors are checked on greedy answers: set evaluation.greedy"
+            )
+        if self.evaluation.budget_tokens >= self.serving.max_model_len_tokens:
+            raise ValueError(
+                f"evaluation.budget_tokens = {self.evaluation.budget_tokens} leaves no room for a "
+                f"prompt in serving.max_model_len_tokens = {self.serving.max_model_len_tokens}"
+            )
+        return self
 
     def decoders(self) -> tuple[DecoderId, ...]:
         """The full decoder, then every pruned one, in table order."""
@@ -53,7 +90,7 @@ def load_study(raw: Mapping[str, Any]) -> StudyConfig:
     try:
         return StudyConfig.model_validate(raw)
     except ValidationError as failure:
-        raise ConfigError(_explain(failure)) from failure
+        raise ConfigError(_explain(failure, StudyConfig)) from failure
 
 
 def slice_json(config: StageConfig) -> str:
@@ -66,12 +103,41 @@ def parse_slice(model: type[Slice], text: str) -> Slice:
     try:
         return model.model_validate_json(text)
     except ValidationError as failure:
-        raise ConfigError(_explain(failure)) from failure
+        raise ConfigError(_explain(failure, model)) from failure
 
 
-def _explain(failure: ValidationError) -> str:
-    lines = [
-        f"{'.'.join(map(str, error['loc']))} = {error['input']!r}: {error['msg']}"
-        for error in failure.errors()
-    ]
+def _explain(failure: ValidationError, model: type[StageConfig]) -> str:
+    lines = [_explain_one(error, model) for error in failure.errors()]
     return "configuration refused: " + "; ".join(lines) + ". See config/README.md for every key."
+
+
+def _explain_one(error: ErrorDetails, model: type[StageConfig]) -> str:
+    key = ".".join(map(str, error["loc"]))
+    match error["type"]:
+        case "missing":
+            return f"{key} is required and has no default"
+        case "extra_forbidden":
+            known = _keys_beside(error["loc"], model)
+            near = difflib.get_close_matches(str(error["loc"][-1]), known, n=1)
+            remedy = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
+            return f"{key} = {error['input']!r}: unknown key, {remedy}"
+        case "value_error":
+            # The message of our own validators names keys and values itself.
+            reason = error["msg"].removeprefix("Value error, ")
+            return f"{key}: {reason}" if key else reason
+        case _:
+            return f"{key} = {error['input']!r}: {error['msg']}"
+
+
+def _keys_beside(location: Sequence[int | str], model: type[StageConfig]) -> list[str]:
+    """Field names of the slice in which the last part of the location was looked up."""
+    for part in location[:-1]:
+        field = model.model_fields.get(str(part))
+        if field is None or not _is_slice(field.annotation):
+            return []
+        model = field.annotation
+    return list(model.model_fields)
+
+
+def _is_slice(annotation: Any) -> TypeGuard[type[StageConfig]]:
+    return isinstance(annotation, type) and issubclass(annotation, StageConfig)

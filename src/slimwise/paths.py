@@ -5,6 +5,8 @@ from pathlib import Path
 
 from slimwise.core.vocabulary import Criterion, DecoderId
 
+EMBEDDED_CHECKPOINT = Path(__file__).parent / "backbones" / "mini" / "checkpoint"
+
 
 @dataclass(frozen=True)
 class StudyPaths:
@@ -18,7 +20,12 @@ class StudyPaths:
 
     @property
     def study_record(self) -> Path:
-        return self.root / "00_study" / "study.json"
+        """Written when everything else is; the one product that is never committed."""
+        return self.root / "study.json"
+
+    @property
+    def selection_record(self) -> Path:
+        return self.root / "00_study" / "selection.json"
 
     @property
     def trained_backbone(self) -> Path:
@@ -55,11 +62,19 @@ class StudyPaths:
     def grades(self, decoder: DecoderId | str) -> Path:
         return self.evaluation(decoder) / "grades.parquet"
 
+    @property
+    def tables(self) -> Path:
+        return self.root / "80_tables"
+
+    @property
+    def figures(self) -> Path:
+        return self.root / "80_figures"
+
     def table(self, name: str, suffix: str = "csv") -> Path:
-        return self.root / "80_tables" / f"{name}.{suffix}"
+        return self.tables / f"{name}.{suffix}"
 
     def figure(self, name: str, suffix: str = "png") -> Path:
-        return self.root / "80_figures" / f"{name}.{suffix}"
+        return self.figures / f"{name}.{suffix}"
 
     def work(self, stage: str) -> Path:
         """Resumable state of a stage; outside declared outputs, which the engine deletes."""
@@ -68,5 +83,18 @@ class StudyPaths:
     def log(self, name: str) -> Path:
         return self.root / "logs" / f"{name}.log"
 
+    @property
+    def benchmarks(self) -> Path:
+        return self.root / "logs" / "benchmarks"
+
     def benchmark(self, name: str) -> Path:
-        return self.root / "logs" / "benchmarks" / f"{name}.tsv"
+        return self.benchmarks / f"{name}.tsv"
+
+    def model_files(self, model: str) -> list[Path]:
+        """Files whose change means another backbone; none for a hub id, fixed by its revision."""
+        if model == "trained":
+            return [self.trained_backbone / "manifest.json"]
+        folder = EMBEDDED_CHECKPOINT if model == "embedded" else Path(model)
+        if not folder.is_dir():
+            return []
+        return [folder / "config.json", *sorted(folder.glob("*.safetensors"))]

@@ -6,4 +6,6 @@ from slimwise.stage_config import StageConfig
 
 
 class ExportConfig(StageConfig):
-    max_shard_gib: float = Field(4.0, gt=0, description="Upper size of a written shard, GiB.")
+    max_shard_gib: float = Field(
+        default=4.0, gt=0, description="Upper size of a written shard, GiB."
+    )

@@ -10,7 +10,9 @@ class BackboneConfig(StageConfig):
         description="'embedded' (the committed miniature), 'trained' (the miniature, trained by "
         "this study), a local folder, or a hub id."
     )
-    revision: str | None = Field(None, description="Hub revision; the default branch if null.")
+    revision: str | None = Field(
+        default=None, description="Hub revision; the default branch if null."
+    )
     name: str = Field(description="Backbone's name in tables.")
     accuracy_floors: dict[str, float] = Field(
         default_factory=dict,

@@ -9,7 +9,7 @@ from slimwise.stage_config import StageConfig
 
 class ScoreConfig(StageConfig):
     gate: Literal["model", "softmax"] = Field(
-        "model",
+        default="model",
         description="Gate in Mass and REAP: the weight the model multiplies with, or the router "
         "probability before top-k renormalisation (REAP code before March 2026).",
     )

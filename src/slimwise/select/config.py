@@ -1,5 +1,7 @@
 """Which keep sets the study makes."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from slimwise.core.vocabulary import Criterion
@@ -8,11 +10,17 @@ from slimwise.stage_config import StageConfig
 
 class SelectionConfig(StageConfig):
     criteria: tuple[Criterion, ...] = Field(
-        (Criterion.MASS, Criterion.EAN, Criterion.REAP),
+        default=(Criterion.MASS, Criterion.EAN, Criterion.REAP),
         min_length=1,
         description="SlimWise, table 1.",
     )
-    num_kept: tuple[int, ...] = Field(
+    num_kept: tuple[Annotated[int, Field(ge=1)], ...] = Field(
         min_length=1,
         description="Experts kept per layer (m'), one decoder each. SlimWise, table 2.",
     )
+
+    def only(self, criterion: str, num_kept: int | str) -> "SelectionConfig":
+        """The slice of one decoder, which stays the same when others join the study."""
+        return self.model_copy(
+            update={"criteria": (Criterion(criterion),), "num_kept": (int(num_kept),)}
+        )
