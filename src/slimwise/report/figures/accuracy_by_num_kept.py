@@ -13,6 +13,7 @@ from slimwise.report.figures.style import (
     CRITERION_MARKERS,
     house_style,
     label_shares,
+    mode_suffix,
 )
 from slimwise.report.order import NO_CRITERION
 
@@ -21,6 +22,8 @@ _MODE_LINES: dict[str, str] = {
     ServingMode.SLIMWISE: "--",
     ServingMode.REVERSE: ":",
 }
+
+_LEGEND_COLUMNS = 5
 
 
 def draw_accuracy_by_num_kept(accuracy: pd.DataFrame) -> Figure:
@@ -38,7 +41,9 @@ def draw_accuracy_by_num_kept(accuracy: pd.DataFrame) -> Figure:
             _draw_panel(axes, rows)
         label_shares(panels[0][0], *_kept_counts(training_free))
         handles, labels = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+        figure.legend(
+            handles, labels, loc="outside upper center", ncols=min(len(labels), _LEGEND_COLUMNS)
+        )
         figure.supxlabel("experts kept per layer (share of all)")
     return figure
 
@@ -46,15 +51,13 @@ def draw_accuracy_by_num_kept(accuracy: pd.DataFrame) -> Figure:
 def _draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
     full = rows[rows["criterion"] == NO_CRITERION]
     pruned = rows[rows["criterion"] != NO_CRITERION]
-    several_modes = pruned["mode"].nunique() > 1
     for (criterion, mode), line in pruned.groupby(["criterion", "mode"], sort=False):
         criterion, mode = str(criterion), str(mode)
-        label = CRITERION_LABELS[criterion]
         axes.errorbar(
             line["num_kept"],
             line["accuracy_mean"],
             yerr=line["accuracy_std"].fillna(0),
-            label=f"{label}, {mode}" if several_modes else label,
+            label=CRITERION_LABELS[criterion] + mode_suffix(mode),
             color=CRITERION_COLOURS[criterion],
             marker=CRITERION_MARKERS[criterion],
             linestyle=_MODE_LINES[mode],

@@ -7,15 +7,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from slimwise.core.vocabulary import DecoderId
+from slimwise.core.vocabulary import DecoderId, Distillation, ServingMode
 from slimwise.report.figures.panels import panels_by_setting
 from slimwise.report.figures.style import (
     CRITERION_COLOURS,
     CRITERION_LABELS,
     GREY,
     house_style,
+    mode_suffix,
 )
 from slimwise.report.order import NO_CRITERION, decoders_in_table_order
+
+Ridge = tuple[DecoderId, ServingMode]
 
 _NUM_POINTS = 256
 _BANDWIDTH_OCTAVES = 0.15
@@ -31,21 +34,32 @@ _BUDGET = {"color": GREY, "linestyle": (0, (4, 2)), "linewidth": 0.8}
 
 
 def draw_output_lengths(grades: pd.DataFrame) -> Figure:
-    """One panel per decoding (rows) and benchmark (columns), one density per decoder.
+    """One panel per decoding (rows) and benchmark (columns), a density per decoder and mode.
 
     Marks are quantiles over all answers of all runs. Densities show the answers that ended by
     themselves, at one scale a panel: the more of a decoder's answers the budget cut, the flatter
     its density and the larger the share printed beside it.
     """
-    decoders = decoders_in_table_order(grades["decoder"])
-    height = _RIDGE_HEIGHT_IN * (len(decoders) + 1)
+    ridges = _ridges(grades)
+    height = _RIDGE_HEIGHT_IN * (len(ridges) + 1)
     with house_style():
         figure, panels = panels_by_setting(grades, row_label="{decoding}", panel_height_in=height)
         for axes, rows in panels:
-            _draw_panel(axes, rows, decoders)
+            _draw_panel(axes, rows, ridges)
         _set_length_axis(panels[0][0], grades["completion_tokens"], grades["benchmark"].nunique())
         _draw_legend(figure)
     return figure
+
+
+def _ridges(grades: pd.DataFrame) -> list[Ridge]:
+    present = set(zip(grades["decoder"], grades["mode"], strict=True))
+    decoders = decoders_in_table_order(grades["decoder"])
+    return [
+        (decoder, mode)
+        for decoder in decoders
+        for mode in ServingMode
+        if (str(decoder), mode) in present
+    ]
 
 
 def _draw_legend(figure: Figure) -> None:
@@ -67,25 +81,28 @@ def _set_length_axis(axes: Axes, lengths: pd.Series, num_columns: int) -> None:
     axes.minorticks_off()
 
 
-def _draw_panel(axes: Axes, rows: pd.DataFrame, decoders: list[DecoderId]) -> None:
-    levels = range(len(decoders) - 1, -1, -1)
+def _draw_panel(axes: Axes, rows: pd.DataFrame, ridges: list[Ridge]) -> None:
     log_lengths = np.log2(rows["completion_tokens"].clip(lower=1))
     grid = np.linspace(log_lengths.min() - 0.5, log_lengths.max() + 0.5, _NUM_POINTS)
-    answers = {decoder: rows[rows["decoder"] == str(decoder)] for decoder in decoders}
-    densities = {decoder: _density(chosen, grid) for decoder, chosen in answers.items()}
+    by_ridge = {
+        ridge: rows[(rows["decoder"] == str(ridge[0])) & (rows["mode"] == ridge[1])]
+        for ridge in ridges
+    }
+    densities = {ridge: _density(answers, grid) for ridge, answers in by_ridge.items()}
     peak = max(density.max() for density in densities.values()) or 1.0
-    for level, decoder in zip(levels, decoders, strict=True):
-        ridge = level + _RIDGE_HEIGHT * densities[decoder] / peak
-        colour = CRITERION_COLOURS[decoder.criterion or NO_CRITERION]
-        axes.fill_between(2.0**grid, level, ridge, color=colour, alpha=0.6, linewidth=0)
-        if not answers[decoder].empty:
-            _mark_quantiles(axes, answers[decoder], level)
+    levels = dict(zip(ridges, range(len(ridges) - 1, -1, -1), strict=True))
+    for ridge, level in levels.items():
+        colour = CRITERION_COLOURS[ridge[0].criterion or NO_CRITERION]
+        top = level + _RIDGE_HEIGHT * densities[ridge] / peak
+        axes.fill_between(2.0**grid, level, top, color=colour, alpha=0.6, linewidth=0)
+        if not by_ridge[ridge].empty:
+            _mark_quantiles(axes, by_ridge[ridge], level)
     cut = rows.loc[rows["hit_budget"], "completion_tokens"]
     if not cut.empty:
         axes.axvline(cut.max(), **_BUDGET)
-    axes.set_yticks(list(levels), [_label(decoder) for decoder in decoders])
+    axes.set_yticks(list(levels.values()), [_label(*ridge) for ridge in ridges])
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(-0.15, len(decoders))
+    axes.set_ylim(-0.15, len(ridges))
 
 
 def _density(answers: pd.DataFrame, grid: np.ndarray) -> np.ndarray:
@@ -106,10 +123,12 @@ def _mark_quantiles(axes: Axes, answers: pd.DataFrame, level: int) -> None:
         axes.annotate(f"{cut_share:.0%}", (1.01, level), color=GREY, **place)
 
 
-def _label(decoder: DecoderId) -> str:
+def _label(decoder: DecoderId, mode: ServingMode) -> str:
     if decoder.is_full:
         return "full"
-    return f"{CRITERION_LABELS[str(decoder.criterion)]} {decoder.num_kept}"
+    distilled = "" if decoder.distilled is Distillation.NONE else f" kd {decoder.distilled}"
+    label = f"{CRITERION_LABELS[str(decoder.criterion)]} {decoder.num_kept}"
+    return label + distilled + mode_suffix(mode)
 
 
 def _tokens(value: float, _position: int) -> str:

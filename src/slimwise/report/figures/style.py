@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from slimwise.artifacts.atomic import atomic_file
-from slimwise.core.vocabulary import Criterion
+from slimwise.core.vocabulary import Criterion, ServingMode
 from slimwise.report.order import NO_CRITERION
 
 PAGE_WIDTH_IN = 7.0
@@ -56,6 +56,7 @@ _RC: dict[Any, Any] = {
     "ytick.labelsize": 7,
     "legend.fontsize": 7,
     "legend.frameon": False,
+    "legend.handlelength": 2.8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
@@ -91,6 +92,11 @@ def house_style() -> Iterator[None]:
         mpl.rcdefaults()
         mpl.rcParams.update(_RC)
         yield
+
+
+def mode_suffix(mode: str) -> str:
+    """What a label adds to name the mode; pruned decoders that prune both phases add nothing."""
+    return "" if mode in (ServingMode.FULL, ServingMode.PRUNED) else f" {mode}"
 
 
 def label_shares(axes: Axes, counts: Sequence[float], num_experts: int) -> None:
