@@ -1,0 +1,67 @@
+"""Files and folders that appear whole or not at all."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from slimwise.errors import ArtifactError
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """A path beside `path`, of the same suffix, that is renamed to it when the block succeeds.
+
+    Parents are made. ArtifactError if the folder cannot be written to.
+    """
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    _prepare_parent(path)
+    try:
+        yield temporary
+        temporary.replace(path)
+    except OSError as failure:
+        raise _not_writable(path, failure) from failure
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_directory(path: Path) -> Iterator[Path]:
+    """An empty folder beside `path` that takes its place when the block succeeds.
+
+    What lay at `path` before is removed then, and kept if the block fails. Parents are made.
+    ArtifactError if the parent cannot be written to.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    _prepare_parent(path)
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        yield temporary
+        if path.exists():
+            shutil.rmtree(path)
+        temporary.replace(path)
+    except OSError as failure:
+        raise _not_writable(path, failure) from failure
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _prepare_parent(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as failure:
+        raise _not_writable(path, failure) from failure
+    # An access check of its own: a library that is handed the path may fail in its own words.
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ArtifactError(
+            f"cannot write {path}: folder {path.parent} is not writable. Make it writable, or "
+            "choose another results folder."
+        )
+
+
+def _not_writable(path: Path, failure: OSError) -> ArtifactError:
+    return ArtifactError(
+        f"cannot write {path}: {failure}. Free the path, or choose another results folder."
+    )

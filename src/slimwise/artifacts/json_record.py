@@ -1,0 +1,61 @@
+"""One small record a file: JSON with a schema id and provenance beside the payload."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from slimwise.artifacts.atomic import atomic_file
+from slimwise.errors import ArtifactError
+from slimwise.provenance import Provenance
+
+Record = TypeVar("Record")
+
+_OWN_KEYS = ("schema", "provenance")
+
+
+def write_json_record(
+    path: Path, schema: str, payload: Mapping[str, Any], provenance: Provenance
+) -> None:
+    """Write {"schema", "provenance", **payload}; the payload must not use those two keys."""
+    assert not set(payload) & set(_OWN_KEYS)
+    document = {"schema": schema, "provenance": asdict(provenance), **payload}
+    with atomic_file(path) as temporary:
+        temporary.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", "utf-8")
+
+
+def read_json_record(path: Path, schema: str) -> dict[str, Any]:
+    """The payload; ArtifactError if the file is missing, not JSON, or of another schema."""
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as failure:
+        raise ArtifactError(
+            f"cannot read {path}: {failure}. Run the rule that writes it again."
+        ) from failure
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != schema:
+        raise ArtifactError(
+            f"{path} has schema {found!r}, expected {schema!r}. Run the rule that writes it again."
+        )
+    return {key: value for key, value in document.items() if key not in _OWN_KEYS}
+
+
+def write_typed_record(path: Path, schema: str, value: object, provenance: Provenance) -> None:
+    """Write a dataclass whose fields are numbers, words, paths, tuples or such dataclasses."""
+    payload = TypeAdapter(type(value)).dump_python(value, mode="json")
+    write_json_record(path, schema, payload, provenance)
+
+
+def read_typed_record(path: Path, schema: str, kind: type[Record]) -> Record:
+    """The dataclass that write_typed_record wrote; ArtifactError names fields of a wrong type."""
+    payload = read_json_record(path, schema)
+    try:
+        return TypeAdapter(kind).validate_json(json.dumps(payload), strict=True)
+    except ValidationError as failure:
+        faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in failure.errors()]
+        raise ArtifactError(
+            f"{path} is malformed: {'; '.join(faults)}. Run the rule that writes it again."
+        ) from failure

@@ -1,0 +1,62 @@
+"""The last file of a folder: what the folder holds, with size and SHA-256 of every file."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from slimwise.artifacts.json_record import read_json_record, write_json_record
+from slimwise.errors import ArtifactError
+from slimwise.provenance import Provenance
+
+MANIFEST_NAME = "manifest.json"
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def write_manifest(
+    directory: Path, schema: str, provenance: Provenance, extra: Mapping[str, Any] = _NOTHING
+) -> None:
+    """Write manifest.json over the files that the folder and its subfolders hold now."""
+    files = {name: _describe(directory / name) for name in _file_names(directory)}
+    write_json_record(directory / MANIFEST_NAME, schema, {**extra, "files": files}, provenance)
+
+
+def verify_manifest(directory: Path, schema: str) -> dict[str, Any]:
+    """The manifest's payload, once every file has the size and digest that it names.
+
+    Reads every byte. ArtifactError names files that are missing, changed, or not listed.
+    """
+    path = directory / MANIFEST_NAME
+    payload = read_json_record(path, schema)
+    listed = payload.get("files")
+    if not isinstance(listed, dict):
+        raise ArtifactError(f"{path} lists no files. Run the rule that writes it again.")
+    present = set(_file_names(directory))
+    faults = [f"{name} is missing" for name in sorted(set(listed) - present)]
+    faults += [f"{name} is not listed" for name in sorted(present - set(listed))]
+    for name in sorted(present & set(listed)):
+        if _describe(directory / name) != listed[name]:
+            faults.append(f"{name} has changed")
+    if faults:
+        raise ArtifactError(
+            f"{directory} is not what its manifest says: {'; '.join(faults)}. Run the rule that "
+            "writes it again."
+        )
+    return payload
+
+
+def _file_names(directory: Path) -> list[str]:
+    paths = (path for path in sorted(directory.rglob("*")) if path.is_file())
+    names = (path.relative_to(directory).as_posix() for path in paths)
+    return [name for name in names if name != MANIFEST_NAME]
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as failure:
+        raise ArtifactError(f"cannot read {path}: {failure.strerror}.") from failure
+    return {"size_bytes": path.stat().st_size, "sha256": digest}

@@ -1,0 +1,65 @@
+"""Rows as parquet, with a schema id and provenance in the file's metadata. Torch-free."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from slimwise.artifacts.atomic import atomic_file
+from slimwise.errors import ArtifactError
+from slimwise.provenance import Provenance
+
+_SCHEMA_KEY = b"slimwise.schema"
+_PROVENANCE_KEY = b"slimwise.provenance"
+
+
+def write_rows(path: Path, frame: pd.DataFrame, schema: str, provenance: Provenance) -> None:
+    """Write the frame without its index."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    own = {
+        _SCHEMA_KEY: schema.encode(),
+        _PROVENANCE_KEY: json.dumps(asdict(provenance)).encode(),
+    }
+    labelled = table.replace_schema_metadata({**(table.schema.metadata or {}), **own})
+    with atomic_file(path) as temporary:
+        pq.write_table(labelled, temporary, write_page_checksum=True)
+
+
+def read_rows_provenance(path: Path) -> Provenance:
+    """Where the rows came from; ArtifactError if the file is missing or does not say."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        return Provenance(**json.loads(metadata[_PROVENANCE_KEY]))
+    except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as failure:
+        raise ArtifactError(
+            f"cannot read the provenance of {path}: {failure}. Run the rule that writes it again."
+        ) from failure
+
+
+def read_rows(path: Path, schema: str, columns: Sequence[str]) -> pd.DataFrame:
+    """The frame that write_rows wrote.
+
+    ArtifactError if the file is missing or damaged, has another schema or other columns.
+    """
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as content:
+            table = content.read()
+    except (OSError, pa.ArrowException) as failure:
+        raise ArtifactError(
+            f"cannot read {path}: {failure}. Run the rule that writes it again."
+        ) from failure
+    found = (table.schema.metadata or {}).get(_SCHEMA_KEY, b"").decode(errors="replace")
+    if found != schema:
+        raise ArtifactError(
+            f"{path} has schema {found!r}, expected {schema!r}. Run the rule that writes it again."
+        )
+    if table.column_names != list(columns):
+        raise ArtifactError(
+            f"{path} has columns {', '.join(table.column_names)}; expected {', '.join(columns)}. "
+            "Run the rule that writes it again."
+        )
+    return table.to_pandas()
