@@ -24,6 +24,12 @@ def test_every_table_has_its_columns_its_provenance_and_its_twin(tabulated):
         assert len(tabulated.table(name, "md").read_text().splitlines()) == num_rows + 2
 
 
+def test_accuracy_carries_the_provenance_of_the_grades(tabulated):
+    rows = read_table(tabulated.table("accuracy"), ACCURACY_COLUMNS)
+    origins = rows[list(PROVENANCE_COLUMNS)].drop_duplicates().to_numpy().tolist()
+    assert origins == [["abc1234", "2026-11-30T07:00:00+00:00", "CPU, 2 cores"]]
+
+
 def test_every_figure_in_every_configured_format(tabulated):
     draw_figures(
         ReportConfig(figure_formats=("png", "pdf"), dpi=60),

@@ -4,6 +4,7 @@ from collections.abc import Hashable
 
 import pandas as pd
 
+from slimwise.artifacts.tables import PROVENANCE_COLUMNS
 from slimwise.core.vocabulary import DecoderId
 from slimwise.errors import ArtifactError
 from slimwise.report.order import NO_CRITERION, in_table_order
@@ -27,6 +28,7 @@ def accuracy_table(grades: pd.DataFrame, *, backbone: str, num_experts: int) -> 
     accuracy_mean and accuracy_std (sample standard deviation, missing for one run) are over
     runs; lengths are over all answers of all runs, those cut by the budget too, as linearly
     interpolated quantiles. The full decoder has criterion "none" and num_kept = num_experts.
+    The answers bring their provenance columns, which each row keeps.
     """
     if "full" not in set(grades["decoder"]):
         raise ArtifactError(
@@ -35,10 +37,10 @@ def accuracy_table(grades: pd.DataFrame, *, backbone: str, num_experts: int) -> 
         )
     _check_runs(grades)
     rows = [
-        {**_named(setting, backbone, num_experts), **_measured(answers)}
+        {**_named(setting, backbone, num_experts), **_measured(answers), **_origin(answers)}
         for setting, answers in grades.groupby(list(_SETTING), sort=False)
     ]
-    table = pd.DataFrame(rows, columns=list(ACCURACY_COLUMNS))
+    table = pd.DataFrame(rows, columns=[*ACCURACY_COLUMNS, *PROVENANCE_COLUMNS])
     return in_table_order(table, _TABLE_ORDER)
 
 
@@ -65,6 +67,10 @@ def _measured(answers: pd.DataFrame) -> dict[str, object]:
         "length_p90_tokens": lengths.quantile(0.9),
         "budget_hit_rate": answers["hit_budget"].mean(),
     }
+
+
+def _origin(answers: pd.DataFrame) -> dict[Hashable, object]:
+    return answers[list(PROVENANCE_COLUMNS)].iloc[0].to_dict()
 
 
 def _check_runs(grades: pd.DataFrame) -> None:

@@ -9,8 +9,9 @@ import pandas as pd
 from slimwise.artifacts.backbone_record import read_backbone_record
 from slimwise.artifacts.grades import read_grades
 from slimwise.artifacts.keep_set import read_keep_set
+from slimwise.artifacts.parquet_rows import read_rows_provenance
 from slimwise.artifacts.tables import PROVENANCE_COLUMNS, write_table
-from slimwise.provenance import current_provenance
+from slimwise.provenance import Provenance, current_provenance
 from slimwise.report.config import ReportConfig
 from slimwise.report.tables.accuracy import accuracy_table
 from slimwise.report.tables.columns import ACCURACY_COLUMNS, OVERLAP_COLUMNS, STAGE_TIME_COLUMNS
@@ -36,16 +37,26 @@ def write_tables(
     the seconds that building the environment took, None where something else built it.
     """
     model = read_backbone_record(backbone)
-    answers = pd.concat([read_grades(path) for path in grades], ignore_index=True)
+    answers = pd.concat([_with_origin(path) for path in grades], ignore_index=True)
     records = [read_keep_set(path) for path in keep_sets]
     accuracies = accuracy_table(answers, backbone=model.name, num_experts=model.shape.num_experts)
+    here = _origin_columns(current_provenance())
+    overlaps = overlap_table(records, backbone=model.name).assign(**here)
+    times = stage_times(benchmarks, setup_record).assign(**here)
     tables = (
         ("accuracy", accuracies, ACCURACY_COLUMNS),
-        ("keep_set_overlap", overlap_table(records, backbone=model.name), OVERLAP_COLUMNS),
-        ("stage_times", stage_times(benchmarks, setup_record), STAGE_TIME_COLUMNS),
+        ("keep_set_overlap", overlaps, OVERLAP_COLUMNS),
+        ("stage_times", times, STAGE_TIME_COLUMNS),
     )
-    origin = current_provenance()
     for name, table, columns in tables:
-        rows = table.assign(**{column: getattr(origin, column) for column in PROVENANCE_COLUMNS})
-        write_table(out / f"{name}.csv", rows, columns, digits=config.table_digits)
+        write_table(out / f"{name}.csv", table, columns, digits=config.table_digits)
     log.info("wrote %d tables from %d graded answers", len(tables), len(answers))
+
+
+def _with_origin(path: Path) -> pd.DataFrame:
+    """Graded answers with the provenance of their grading, which may be another machine's."""
+    return read_grades(path).assign(**_origin_columns(read_rows_provenance(path)))
+
+
+def _origin_columns(provenance: Provenance) -> dict[str, str]:
+    return {column: getattr(provenance, column) for column in PROVENANCE_COLUMNS}

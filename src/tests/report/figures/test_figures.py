@@ -13,9 +13,14 @@ from slimwise.report.tables.accuracy import accuracy_table
 from slimwise.report.tables.columns import OVERLAP_COLUMNS
 
 
+def tabulated_accuracy(grades: pd.DataFrame) -> pd.DataFrame:
+    origin = {"commit": "abc1234", "date": "2026-11-30", "hardware": "CPU"}
+    return accuracy_table(grades.assign(**origin), backbone="mini", num_experts=64)
+
+
 @pytest.fixture
 def accuracy(grades) -> pd.DataFrame:
-    return accuracy_table(grades, backbone="mini", num_experts=64)
+    return tabulated_accuracy(grades)
 
 
 @pytest.fixture
@@ -66,7 +71,7 @@ def test_one_panel_per_decoding_and_benchmark(accuracy, grades):
 def test_a_study_of_one_greedy_pruned_decoder_is_drawn(grades, tmp_path):
     few = grades.query("decoder in ('full', 'reap-m32') and decoding == 'greedy'")
     unlimited = few.assign(hit_budget=False)
-    accuracy = accuracy_table(unlimited, backbone="mini", num_experts=64)
+    accuracy = tabulated_accuracy(unlimited)
     figures = (draw_accuracy_by_num_kept(accuracy), draw_output_lengths(unlimited))
     for index, figure in enumerate(figures):
         save_figure(figure, tmp_path / str(index), formats=("png",), dpi=60)

@@ -1,6 +1,7 @@
 import pandas as pd
 import pytest
 
+from slimwise.artifacts.tables import PROVENANCE_COLUMNS
 from slimwise.errors import ArtifactError
 from slimwise.report.tables.accuracy import accuracy_table
 from slimwise.report.tables.columns import ACCURACY_COLUMNS
@@ -21,6 +22,9 @@ def graded(decoder="full", benchmark="maths", run=0, decoding="sampled", **answe
             "correct": correct,
             "hit_budget": answers.get("hit_budget", [False] * len(correct)),
             "completion_tokens": answers.get("lengths", [10] * len(correct)),
+            "commit": decoder,
+            "date": "2026-11-30",
+            "hardware": "CPU",
         }
     )
 
@@ -64,7 +68,8 @@ def test_lengths_cover_all_answers_of_all_runs_also_those_cut_by_the_budget():
 
 def test_full_decoder_keeps_every_expert_under_no_criterion():
     rows = table(graded(), graded("reap-m32"), graded("reap-m32-kd_uniform"))
-    assert list(rows.columns) == list(ACCURACY_COLUMNS)
+    assert list(rows.columns) == [*ACCURACY_COLUMNS, *PROVENANCE_COLUMNS]
+    assert list(rows["commit"]) == ["full", "reap-m32", "reap-m32-kd_uniform"]
     named = rows[["backbone", "criterion", "num_kept", "distilled"]].to_numpy().tolist()
     assert named == [
         ["mini", "none", 64, "none"],
