@@ -22,7 +22,7 @@ COLUMN_WIDTH_IN = 3.4
 GREY = "#6e6e6e"
 LIGHT_GREY = "#d9d9d9"
 
-# Okabe and Ito's palette: told apart under every common colour blindness.
+# Okabe and Ito's palette, told apart under colour blindness.
 CRITERION_COLOURS: dict[str, str] = {
     NO_CRITERION: "#4d4d4d",
     Criterion.MASS: "#0072b2",
