@@ -16,6 +16,13 @@ class Criterion(StrEnum):
     FREQUENCY = "frequency"
 
 
+class ScoringGate(StrEnum):
+    """Which weight of an expert's output enters Mass and REAP."""
+
+    MODEL = "model"
+    SOFTMAX = "softmax"
+
+
 class Phase(StrEnum):
     PREFILL = "prefill"
     DECODE = "decode"

@@ -1,15 +1,14 @@
 """How routing statistics become scores."""
 
-from typing import Literal
-
 from pydantic import Field
 
+from slimwise.core.vocabulary import ScoringGate
 from slimwise.stage_config import StageConfig
 
 
 class ScoreConfig(StageConfig):
-    gate: Literal["model", "softmax"] = Field(
-        default="model",
+    gate: ScoringGate = Field(
+        ScoringGate.MODEL,
         description="Gate in Mass and REAP: the weight the model multiplies with, or the router "
         "probability before top-k renormalisation (REAP code before March 2026).",
     )
