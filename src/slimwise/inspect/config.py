@@ -19,3 +19,7 @@ class BackboneConfig(StageConfig):
         description="Least greedy accuracy of the full model, fraction by benchmark, below which "
         "the study prunes nothing.",
     )
+
+    def without_floors(self) -> "BackboneConfig":
+        """The slice that says which model it is, whatever it must score."""
+        return self.model_copy(update={"accuracy_floors": {}})

@@ -1,0 +1,198 @@
+"""The stages as subcommands: each names its entry, its slice and its flags, and loads nothing."""
+
+import importlib
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slimwise.core.vocabulary import Criterion, DecoderId
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A keyword of the stage's entry; a slice is the "module:class" of a JSON value.
+
+    A flag that has a default may be left out on the command line.
+    """
+
+    name: str
+    kind: Callable[[str], Any] = Path
+    many: bool = False
+    slice: str | None = None
+    default: Callable[[], Any] | None = None
+
+    def add_to(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            f"--{self.name.replace('_', '-')}",
+            required=self.default is None,
+            nargs="*" if self.many else None,
+            type=str if self.slice else self.kind,
+            metavar="JSON" if self.slice else None,
+        )
+
+    def value(self, arguments: Namespace) -> Any:
+        given = getattr(arguments, self.name)
+        if given is None and self.default is not None:
+            return self.default()
+        return given if self.slice is None else _parse(self.slice, given)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A subcommand; the entry is called with the config slice, then the flags as keywords."""
+
+    name: str
+    summary: str
+    entry: str
+    config: str
+    flags: tuple[Flag, ...]
+
+    def run(self, arguments: Namespace) -> None:
+        config = _parse(self.config, arguments.config)
+        keywords = {flag.name: flag.value(arguments) for flag in self.flags}
+        _load(self.entry)(config, **keywords)
+
+
+def _setup_record() -> Path | None:
+    """Where workflow/launch.py left the seconds that building this environment took."""
+    path = Path(sys.prefix) / "slimwise_setup.json"
+    return path if path.is_file() else None
+
+
+def _nothing() -> None:
+    return None
+
+
+COMMANDS = (
+    Command(
+        "train-backbone",
+        "Train the miniature backbone on its synthetic tasks.",
+        "slimwise.train.run:run",
+        "slimwise.train.config:TrainConfig",
+        (Flag("out"), Flag("work")),
+    ),
+    Command(
+        "inspect-backbone",
+        "Record shape, gate rule and digest of the model to prune.",
+        "slimwise.inspect.run:run",
+        "slimwise.inspect.config:BackboneConfig",
+        (Flag("trained", default=_nothing), Flag("out")),
+    ),
+    Command(
+        "check-selection",
+        "Refuse expert counts that the model cannot keep.",
+        "slimwise.select.check:run",
+        "slimwise.select.config:SelectionConfig",
+        (Flag("backbone"),),
+    ),
+    Command(
+        "collect-stats",
+        "Sum routing statistics over the calibration mixture.",
+        "slimwise.calibrate.run:run",
+        "slimwise.calibrate.config:CalibrationConfig",
+        (Flag("backbone"), Flag("out"), Flag("work")),
+    ),
+    Command(
+        "score-experts",
+        "Rank experts by every criterion.",
+        "slimwise.score.run:run",
+        "slimwise.score.config:ScoreConfig",
+        (Flag("stats"), Flag("out")),
+    ),
+    Command(
+        "select-experts",
+        "Choose the experts that one pruned decoder keeps.",
+        "slimwise.select.run:run",
+        "slimwise.select.config:SelectionConfig",
+        (
+            Flag("backbone"),
+            Flag("scores"),
+            Flag("criterion", Criterion),
+            Flag("num_kept", int),
+            Flag("out"),
+        ),
+    ),
+    Command(
+        "export-decoder",
+        "Write the checkpoint that holds only kept experts.",
+        "slimwise.export.run:run",
+        "slimwise.export.config:ExportConfig",
+        (Flag("backbone"), Flag("keep_set"), Flag("out")),
+    ),
+    Command(
+        "generate-answers",
+        "Ask one decoder every benchmark item.",
+        "slimwise.generate.run:run",
+        "slimwise.generate.config:EvaluationConfig",
+        (
+            Flag("serving", slice="slimwise.engine.config:ServingConfig"),
+            Flag("backbone"),
+            Flag("checkpoint", default=_nothing),
+            Flag("decoder", DecoderId.parse),
+            Flag("out"),
+            Flag("work"),
+        ),
+    ),
+    Command(
+        "grade-answers",
+        "Grade every answer of one decoder.",
+        "slimwise.grade.run:run",
+        "slimwise.grade.config:GradeConfig",
+        (Flag("samples"), Flag("out")),
+    ),
+    Command(
+        "check-floor",
+        "Refuse a full model below its accuracy floor.",
+        "slimwise.grade.floor:run",
+        "slimwise.inspect.config:BackboneConfig",
+        (Flag("grades"), Flag("out")),
+    ),
+    Command(
+        "write-tables",
+        "Write the result tables as CSV and Markdown.",
+        "slimwise.report.tables.run:write_tables",
+        "slimwise.report.config:ReportConfig",
+        (
+            Flag("backbone"),
+            Flag("grades", many=True),
+            Flag("keep_sets", many=True),
+            Flag("benchmarks"),
+            Flag("setup_record", default=_setup_record),
+            Flag("out"),
+        ),
+    ),
+    Command(
+        "draw-figures",
+        "Draw every figure of the study.",
+        "slimwise.report.figures.run:draw_figures",
+        "slimwise.report.config:ReportConfig",
+        (
+            Flag("accuracy"),
+            Flag("keep_set_overlap"),
+            Flag("grades", many=True),
+            Flag("scores"),
+            Flag("out"),
+        ),
+    ),
+    Command(
+        "record-study",
+        "Write the study's last file: configuration and digests of its products.",
+        "slimwise.study_record:write_study_record",
+        "slimwise.config:StudyConfig",
+        (Flag("products", many=True), Flag("out")),
+    ),
+)
+
+
+def _parse(target: str, text: str) -> Any:
+    from slimwise.config import parse_slice
+
+    return parse_slice(_load(target), text)
+
+
+def _load(target: str) -> Any:
+    module, _, name = target.partition(":")
+    return getattr(importlib.import_module(module), name)

@@ -1,0 +1,56 @@
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+from slimwise.cli import main
+from slimwise.commands import COMMANDS
+
+
+def _entry(target: str):
+    module, _, name = target.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_flags_are_the_keywords_of_the_entry(command):
+    parameters = list(inspect.signature(_entry(command.entry)).parameters.values())
+    keywords = {item.name for item in parameters if item.kind is item.KEYWORD_ONLY}
+    assert {flag.name for flag in command.flags} == keywords
+    assert len(parameters) == len(keywords) + 1
+    assert inspect.isclass(_entry(command.config))
+
+
+def test_help_loads_no_heavy_library():
+    program = (
+        "import sys\n"
+        "from slimwise.cli import main\n"
+        "try:\n    main(['--help'])\n"
+        "except SystemExit:\n    pass\n"
+        "assert not {'torch', 'pandas', 'pydantic'} & set(sys.modules)\n"
+    )
+    outcome = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    for command in COMMANDS:
+        assert command.name in outcome.stdout
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ('{"gates": "model"}', "did you mean gate?"),
+        ('{"gate": "best"}', "gate = 'best'"),
+        ("{}", "stats.safetensors"),
+    ],
+)
+def test_a_failure_of_the_user_is_one_line_and_status_2(tmp_path, capsys, config, reason):
+    stats, out = tmp_path / "stats.safetensors", tmp_path / "scores.parquet"
+    words = ["score-experts", "--config", config, "--stats", str(stats), "--out", str(out)]
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("slimwise: ")
+    assert error.count("\n") == 1
+    assert reason in error

@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from slimwise.config import StudyConfig, load_study, parse_slice, slice_json
+from slimwise.errors import ConfigError
+from slimwise.select.config import SelectionConfig
+
+CONFIG = Path(__file__).resolve().parents[2] / "config"
+
+
+def _smoke(**changes: dict) -> dict:
+    raw = yaml.safe_load((CONFIG / "smoke.yaml").read_text())
+    return {**raw, **{name: {**raw.get(name, {}), **change} for name, change in changes.items()}}
+
+
+@pytest.mark.parametrize("overlay", sorted(CONFIG.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_overlay_is_a_study(overlay):
+    if overlay.stem == "default":
+        pytest.skip("the defaults alone name no study")
+    assert load_study(yaml.safe_load(overlay.read_text())).decoders()[0].is_full
+
+
+def test_a_slice_survives_the_command_line():
+    study = load_study(_smoke())
+    assert parse_slice(StudyConfig, slice_json(study)) == study
+
+
+def test_one_decoders_slice_ignores_the_others():
+    few = load_study(_smoke()).selection
+    many = load_study(_smoke(selection={"num_kept": [32, 16]})).selection
+    assert few.only("reap", 32) == many.only("reap", "32")
+    assert isinstance(
+        parse_slice(SelectionConfig, slice_json(few.only("reap", 32))).num_kept, tuple
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"selection": {"num_kpet": [8]}}, "selection.num_kpet = [8]: unknown key, did you mean"),
+        ({"selection": {"num_kept": [0]}}, "selection.num_kept.0 = 0: Input should be greater"),
+        ({"selection": {"criteria": ["best"]}}, "selection.criteria.0 = 'best'"),
+        ({"serving": {"gpu_memory_share": 1.5}}, "less than or equal to 1"),
+        ({"backbone": {"accuracy_floors": {"gsm8k": 0.5}}}, "accuracy_floors names gsm8k"),
+        ({"evaluation": {"greedy": False}}, "set evaluation.greedy"),
+        ({"evaluation": {"budget_tokens": 640}}, "serving.max_model_len_tokens = 640"),
+    ],
+)
+def test_a_refusal_names_key_value_and_limit(changes, reason):
+    with pytest.raises(ConfigError) as refusal:
+        load_study(_smoke(**changes))
+    assert reason in str(refusal.value)
+
+
+def test_a_missing_key_is_named_without_the_rest_of_the_input():
+    raw = _smoke()
+    del raw["backbone"]["name"]
+    with pytest.raises(ConfigError) as refusal:
+        load_study(raw)
+    assert "backbone.name is required and has no default" in str(refusal.value)
+    assert "embedded" not in str(refusal.value)
