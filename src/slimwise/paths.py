@@ -5,7 +5,8 @@ from pathlib import Path
 
 from slimwise.core.vocabulary import Criterion, DecoderId
 
-EMBEDDED_CHECKPOINT = Path(__file__).parent / "backbones" / "mini" / "checkpoint"
+# From the repository's root, where the workflow runs: a moved checkout has the same inputs.
+EMBEDDED_CHECKPOINT = Path("src/slimwise/backbones/mini/checkpoint")
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,6 @@ class StudyPaths:
     def study_record(self) -> Path:
         """Written when everything else is; the one product that is never committed."""
         return self.root / "study.json"
-
-    @property
-    def selection_record(self) -> Path:
-        return self.root / "00_study" / "selection.json"
 
     @property
     def trained_backbone(self) -> Path:

@@ -1,0 +1,30 @@
+# One study from calibration to figures: python3 workflow/launch.py run
+from snakemake.utils import min_version
+
+min_version("9.27.1")
+
+
+configfile: "config/default.yaml"
+
+
+# Overlays given with --configfile are merged over both.
+if "study" not in config:
+
+    configfile: "config/mini.yaml"
+
+
+include: "workflow/rules/00_study.smk"
+include: "workflow/rules/10_backbone.smk"
+include: "workflow/rules/20_calibrate.smk"
+include: "workflow/rules/30_select.smk"
+include: "workflow/rules/40_export.smk"
+include: "workflow/rules/70_evaluate.smk"
+include: "workflow/rules/80_report.smk"
+
+
+# Tables and figures of some studies are committed; the study's record never is, so a fresh clone
+# computes them again.
+rule all:
+    default_target: True
+    input:
+        paths.study_record,

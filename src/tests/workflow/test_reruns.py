@@ -1,0 +1,124 @@
+import shutil
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from slimwise.artifacts.backbone_record import BackboneRecord, write_backbone_record
+from slimwise.core.moe import GateActivation, GateRule, MoEShape
+from slimwise.provenance import current_provenance
+
+pytestmark = pytest.mark.slow
+
+_AFTER_SCORES = {
+    "score_experts",
+    "select_experts[reap-32]",
+    "export_decoder[reap-32]",
+    "generate_pruned_answers[reap-32]",
+    "grade_answers[reap-m32]",
+    "write_tables",
+    "draw_figures",
+    "record_study",
+}
+_EVERYTHING = _AFTER_SCORES | {
+    "inspect_backbone",
+    "generate_full_answers",
+    "grade_answers[full]",
+    "check_floor",
+    "collect_stats",
+}
+
+
+def _append(line: str, source: str) -> str:
+    return f"{source}\n{line}\n"
+
+
+def test_a_complete_study_has_nothing_to_do(tree):
+    assert tree.planned() == set()
+
+
+def test_every_rule_is_planned_in_a_tree_without_results(tree):
+    shutil.rmtree(tree.root / "results")
+    assert tree.planned() == _EVERYTHING
+
+
+def test_a_fresh_clone_computes_committed_tables_and_figures_again(tree):
+    study = tree.root / "results" / "smoke"
+    for path in study.iterdir():
+        if path.name == "study.json":
+            path.unlink()
+        elif path.name not in ("80_tables", "80_figures"):
+            shutil.rmtree(path)
+    shutil.rmtree(tree.root / ".snakemake")
+    assert tree.planned() == _EVERYTHING
+
+
+def test_one_more_num_kept_runs_only_its_own_jobs(tree):
+    overlay = tree.overlay("selection: {num_kept: [32, 16]}")
+    assert tree.planned(overlay) == {
+        "select_experts[reap-16]",
+        "export_decoder[reap-16]",
+        "generate_pruned_answers[reap-16]",
+        "grade_answers[reap-m16]",
+        "write_tables",
+        "draw_figures",
+        "record_study",
+    }
+
+
+@pytest.mark.parametrize(
+    "module", ["score/run.py", "calibrate/run.py", "core/routing_stats.py", "config.py"]
+)
+def test_a_comment_reruns_nothing(tree, module):
+    tree.edit(f"src/slimwise/{module}", partial(_append, "# Scored once per study."))
+    assert tree.planned() == set()
+
+
+def test_a_changed_score_reruns_scoring_and_what_follows(tree):
+    tree.edit("src/slimwise/score/run.py", partial(_append, "SCALE = 2"))
+    assert tree.planned() == _AFTER_SCORES
+
+
+def test_a_changed_figure_reruns_only_figures(tree):
+    tree.edit("src/slimwise/report/figures/style.py", partial(_append, "MARGIN = 2"))
+    assert tree.planned() == {"draw_figures", "record_study"}
+
+
+def test_a_longer_evaluation_keeps_the_keep_sets(tree):
+    overlay = tree.overlay(
+        "evaluation: {num_items: 5}\nbackbone: {accuracy_floors: {mini_code: 0}}"
+    )
+    planned = tree.planned(overlay)
+    assert {"generate_full_answers", "generate_pruned_answers[reap-32]", "write_tables"} < planned
+    assert not planned & {"inspect_backbone", "collect_stats", "select_experts[reap-32]"}
+
+
+@pytest.mark.parametrize(
+    ("overlay", "words"),
+    [
+        ("selection: {num_keep: [16]}", ["selection.num_keep", "num_kept"]),
+        ("selection: {num_kept: [0]}", ["selection.num_kept.0 = 0", "greater than or equal to 1"]),
+        ("serving: {kv_cache_gib: -1}", ["serving.kv_cache_gib = -1", "greater than 0"]),
+        ("evaluation: {budget_tokens: 640}", ["budget_tokens = 640", "max_model_len_tokens = 640"]),
+    ],
+)
+def test_a_bad_configuration_is_refused_before_the_dag(tree, overlay, words):
+    outcome = tree.engine("--dry-run", tree.overlay(overlay))
+    assert outcome.returncode != 0
+    assert "Building DAG" not in outcome.stdout
+    for word in words:
+        assert word in outcome.stdout
+
+
+@pytest.mark.parametrize(("num_kept", "limit"), [(3, "top_k=4"), (65, "num_experts=64")])
+def test_a_count_that_a_known_backbone_cannot_keep_is_refused_before_the_dag(tree, num_kept, limit):
+    shape = MoEShape(8, 64, 4, hidden_size=192, expert_width=32, shared_expert_width=64)
+    rule = GateRule(GateActivation.SOFTMAX, renormalised=True)
+    record = BackboneRecord("miniature", Path("m"), "t", "A", shape, rule, "bfloat16", "0")
+    path = tree.root / "results" / "smoke" / "10_backbone" / "backbone.json"
+    write_backbone_record(path, record, current_provenance())
+    outcome = tree.engine("--dry-run", tree.overlay(f"selection: {{num_kept: [{num_kept}]}}"))
+    assert outcome.returncode != 0
+    assert "Building DAG" not in outcome.stdout
+    assert f"num_kept={num_kept}" in outcome.stdout
+    assert limit in outcome.stdout

@@ -1,0 +1,32 @@
+# REQUIRED INPUTS: config/default.yaml and one overlay.
+# OUTPUTS: none; the names that the other rule files use.
+from slimwise.config import load_study, slice_json
+from slimwise.paths import StudyPaths
+from slimwise.provenance import code_digest
+from slimwise.select.check import check_if_known
+
+study = load_study(config)
+paths = StudyPaths.of(study.study)
+check_if_known(
+    study.selection, name=study.backbone.name, backbone=paths.backbone_record
+)
+model_resources = {
+    "gpu": study.resources.gpus,
+    "mem_mb": study.resources.model_memory_mb,
+}
+record_resources = {"mem_mb": study.resources.record_memory_mb}
+
+
+def stage_json(stage_config):
+    """A parameter that holds the slice; a plain string would have its braces expanded."""
+    return lambda wildcards: slice_json(stage_config)
+
+
+wildcard_constraints:
+    criterion="mass|ean|reap|frequency",
+    num_kept=r"\d+",
+    decoder=r"full|(mass|ean|reap|frequency)-m\d+",
+
+
+localrules:
+    all,

@@ -1,0 +1,83 @@
+# REQUIRED INPUTS: {study}/70_evaluation/{decoder}/ of every decoder, 30_keep_sets/,
+#                  20_calibration/expert_scores.parquet, 10_backbone/backbone.json.
+# OUTPUTS: {study}/80_tables/*.csv and *.md, 80_figures/, and study.json, written last.
+TABLES = expand(
+    paths.table("{name}", "{suffix}"),
+    name=["accuracy", "keep_set_overlap", "stage_times"],
+    suffix=["csv", "md"],
+)
+FIGURES = expand(
+    paths.figure("{name}", "{suffix}"),
+    name=["accuracy_by_num_kept", "output_lengths", "expert_load", "keep_set_overlap"],
+    suffix=study.report.figure_formats,
+)
+GRADES = [paths.grades(decoder) for decoder in study.decoders()]
+KEEP_SETS = [
+    paths.keep_set(decoder.criterion, decoder.num_kept)
+    for decoder in study.decoders()
+    if not decoder.is_full
+]
+
+
+rule write_tables:
+    input:
+        backbone=paths.backbone_record,
+        grades=GRADES,
+        keep_sets=KEEP_SETS,
+    output:
+        TABLES,
+    log:
+        paths.log("write_tables"),
+    benchmark:
+        paths.benchmark("write_tables")
+    resources:
+        **record_resources,
+    params:
+        cfg=stage_json(study.report),
+        code=code_digest("slimwise.report.tables.run"),
+        benchmarks=paths.benchmarks,
+        out=paths.tables,
+    shell:
+        "slimwise write-tables --config {params.cfg:q} --backbone {input.backbone} --grades {input.grades} --keep-sets {input.keep_sets} --benchmarks {params.benchmarks} --out {params.out} 2> {log}"
+
+
+rule draw_figures:
+    input:
+        accuracy=paths.table("accuracy"),
+        keep_set_overlap=paths.table("keep_set_overlap"),
+        grades=GRADES,
+        scores=paths.expert_scores,
+    output:
+        FIGURES,
+    log:
+        paths.log("draw_figures"),
+    benchmark:
+        paths.benchmark("draw_figures")
+    resources:
+        **record_resources,
+    params:
+        cfg=stage_json(study.report),
+        code=code_digest("slimwise.report.figures.run"),
+        out=paths.figures,
+    shell:
+        "slimwise draw-figures --config {params.cfg:q} --accuracy {input.accuracy} --keep-set-overlap {input.keep_set_overlap} --grades {input.grades} --scores {input.scores} --out {params.out} 2> {log}"
+
+
+# The grades stand here too: a fresh clone has the tables but not what they were made from.
+rule record_study:
+    input:
+        grades=GRADES,
+        products=[*TABLES, *FIGURES],
+    output:
+        study=paths.study_record,
+    log:
+        paths.log("record_study"),
+    benchmark:
+        paths.benchmark("record_study")
+    resources:
+        **record_resources,
+    params:
+        cfg=stage_json(study),
+        code=code_digest("slimwise.study_record"),
+    shell:
+        "slimwise record-study --config {params.cfg:q} --products {input.products} --out {output.study} 2> {log}"
