@@ -8,7 +8,7 @@ from slimwise.stage_config import StageConfig
 
 class ScoreConfig(StageConfig):
     gate: ScoringGate = Field(
-        ScoringGate.MODEL,
+        default=ScoringGate.MODEL,
         description="Gate in Mass and REAP: the weight the model multiplies with, or the router "
         "probability before top-k renormalisation (REAP code before March 2026).",
     )
