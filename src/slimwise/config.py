@@ -14,6 +14,7 @@ from slimwise.engine.config import ServingConfig
 from slimwise.errors import ConfigError
 from slimwise.export.config import ExportConfig
 from slimwise.generate.config import EvaluationConfig
+from slimwise.grade.config import GradeConfig
 from slimwise.inspect.config import BackboneConfig
 from slimwise.report.config import ReportConfig
 from slimwise.resources import ResourceConfig
@@ -48,6 +49,9 @@ class StudyConfig(StageConfig):
     serving: ServingConfig = Field(description="How decoders are served.")
     evaluation: EvaluationConfig = Field(
         description="What the decoders are asked, and how they decode."
+    )
+    grading: GradeConfig = Field(
+        default_factory=GradeConfig, description="How saved answers are graded."
     )
     report: ReportConfig = Field(
         default_factory=ReportConfig, description="How tables and figures look."

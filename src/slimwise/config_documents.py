@@ -44,7 +44,7 @@ def _default_yaml() -> str:
         if (section := _section(field)) is None:
             lines += _yaml_entry(name, field, "")
             continue
-        lines += ["", f"{name}:"]
+        lines += ["", f"{name}:" if section.model_fields else f"{name}: {{}}"]
         for key, inner in section.model_fields.items():
             lines += _yaml_entry(key, inner, "  ")
     return "\n".join(lines) + "\n"
@@ -76,13 +76,21 @@ def _readme() -> str:
         "check an overlay while it is written.",
     ]
     for name, field in StudyConfig.model_fields.items():
-        section = _section(field)
-        title = f"## `{name}`"
-        entries = {name: field} if section is None else section.model_fields
-        lines += ["", title, "", "| key | values | default | meaning, unit, source |"]
-        lines += ["|---|---|---|---|"]
-        lines += [_readme_row(key, inner) for key, inner in entries.items()]
+        lines += _readme_section(name, field)
     return "\n".join(lines) + "\n"
+
+
+def _readme_section(name: str, field: FieldInfo) -> Iterator[str]:
+    section = _section(field)
+    yield from ("", f"## `{name}`")
+    if section is not None:
+        yield from ("", field.description or "")
+    entries = {name: field} if section is None else section.model_fields
+    if not entries:
+        yield from ("", "It has no keys.")
+        return
+    yield from ("", "| key | values | default | meaning, unit, source |", "|---|---|---|---|")
+    yield from (_readme_row(key, inner) for key, inner in entries.items())
 
 
 def _readme_row(name: str, field: FieldInfo) -> str:
