@@ -35,9 +35,9 @@ class Flag:
 
     def value(self, arguments: Namespace) -> Any:
         given = getattr(arguments, self.name)
-        if given is None and self.default is not None:
-            return self.default()
-        return given if self.slice is None else _parse(self.slice, given)
+        if self.slice is not None:
+            return _parse(self.slice, given)
+        return self.default() if given is None and self.default is not None else given
 
 
 @dataclass(frozen=True)
