@@ -4,10 +4,10 @@ import logging
 from pathlib import Path
 
 from slimwise.artifacts.backbone_record import BackboneRecord, write_backbone_record
+from slimwise.artifacts.checkpoint_digest import checkpoint_digest
 from slimwise.backbones.registry import InspectedCheckpoint, inspect_checkpoint
 from slimwise.errors import BackboneError
 from slimwise.inspect.config import BackboneConfig
-from slimwise.inspect.digest import checkpoint_digest
 from slimwise.inspect.source import model_folder
 from slimwise.provenance import current_provenance
 
