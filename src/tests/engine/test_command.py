@@ -1,0 +1,52 @@
+from pathlib import Path
+
+import pytest
+
+from slimwise.engine.command import Device, Host, server_command
+from slimwise.engine.config import ServingConfig
+
+CPU = Host(Device.CPU, num_cores=2)
+CUDA = Host(Device.CUDA, num_cores=16)
+MODEL = Path("/models/mini")
+
+
+def command(host: Host, **settings):
+    config = ServingConfig(max_model_len_tokens=640, **settings)
+    return server_command(MODEL, config, port=8000, parent=1, host=host)
+
+
+def value_after(arguments, flag):
+    return arguments[arguments.index(flag) + 1]
+
+
+def test_a_cpu_server_is_eager_and_has_one_thread_a_core():
+    built = command(CPU, kv_cache_gib=0.5)
+    assert "--enforce-eager" in built.arguments
+    assert value_after(built.arguments, "--kv-cache-memory-bytes") == str(512 * 1024 * 1024)
+    assert built.environment["OMP_NUM_THREADS"] == "2"
+
+
+def test_cpu_threads_override_the_cores():
+    assert command(CPU, cpu_threads=1).environment["OMP_NUM_THREADS"] == "1"
+
+
+def test_a_cuda_server_takes_its_share_of_memory_and_no_cpu_settings():
+    built = command(CUDA, gpu_memory_share=0.8)
+    assert value_after(built.arguments, "--gpu-memory-utilization") == "0.8"
+    assert "--kv-cache-memory-bytes" not in built.arguments
+    assert "--enforce-eager" not in built.arguments
+    assert "OMP_NUM_THREADS" not in built.environment
+
+
+@pytest.mark.parametrize("host", [CPU, CUDA])
+def test_further_arguments_come_last_and_so_win(host):
+    built = command(host, extra_args=("--max-num-seqs", "7"))
+    assert built.arguments[-2:] == ("--max-num-seqs", "7")
+
+
+def test_a_local_folder_is_served_without_the_hub():
+    assert command(CPU).environment["HF_HUB_OFFLINE"] == "1"
+    built = server_command(
+        Path("owner/name"), ServingConfig(max_model_len_tokens=64), port=1, parent=1, host=CPU
+    )
+    assert "HF_HUB_OFFLINE" not in built.environment
