@@ -1,0 +1,101 @@
+"""Stage export-decoder: the checkpoint that holds only the experts of a keep set."""
+
+import logging
+import time
+from pathlib import Path
+
+from slimwise.artifacts.atomic import atomic_directory
+from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
+from slimwise.artifacts.checkpoint_digest import check_unchanged
+from slimwise.artifacts.keep_set import KeepSetRecord, read_keep_set
+from slimwise.artifacts.manifest import write_manifest
+from slimwise.artifacts.weight_files import read_weights
+from slimwise.backbones.registry import InspectedCheckpoint, inspect_checkpoint
+from slimwise.core.keep_set import KeepSet
+from slimwise.errors import KeepSetError
+from slimwise.export.config import ExportConfig
+from slimwise.export.coverage import check_expert_tensors
+from slimwise.export.folder import check_disk_space, copy_companions, write_config
+from slimwise.export.plan import PlannedTensor, plan_shards, plan_tensors
+from slimwise.export.shards import write_shards
+from slimwise.export.verify import verify_checkpoint
+from slimwise.provenance import current_provenance
+
+SCHEMA = "slimwise.pruned_checkpoint/1"
+
+logger = logging.getLogger(__name__)
+
+
+def run(config: ExportConfig, *, backbone: Path, keep_set: Path, out: Path) -> None:
+    """Write the pruned checkpoint's folder, verified, its manifest last.
+
+    Everything that can be refused is refused before a weight is read. KeepSetError if the keep set
+    is another model's, or keeps different counts in different layers.
+    """
+    record, chosen = read_backbone_record(backbone), read_keep_set(keep_set)
+    check_keep_set(chosen, record)
+    check_unchanged(record)
+    found = inspect_checkpoint(record.model)
+    planned = _plan(record, found, chosen.keep_set)
+    check_disk_space(out, record.model, sum(tensor.num_bytes for tensor in planned))
+    started = time.perf_counter()
+    with atomic_directory(out) as folder:
+        write_shards(folder, plan_shards(planned, int(config.max_shard_gib * 2**30)))
+        copy_companions(record.model, folder)
+        write_config(record.model, folder, found, chosen.keep_set.num_kept_per_layer[0])
+        verify_checkpoint(folder, planned)
+        write_manifest(folder, SCHEMA, current_provenance(), _summary(chosen))
+    _log_speed(planned, chosen.keep_set, time.perf_counter() - started)
+
+
+def check_keep_set(chosen: KeepSetRecord, record: BackboneRecord) -> None:
+    """Raise KeepSetError unless the keep set is the backbone's, of one count in all layers."""
+    if (chosen.backbone_digest, chosen.model_type) != (record.digest, record.model_type):
+        raise KeepSetError(
+            f"keep set of a {chosen.model_type} with digest {chosen.backbone_digest[:12]} cannot "
+            f"prune {record.name}, a {record.model_type} with digest {record.digest[:12]}. Run the "
+            "collect_stats rule again."
+        )
+    found, shape = chosen.keep_set, record.shape
+    stated = (found.num_layers, found.num_experts, found.top_k)
+    if stated != (shape.num_layers, shape.num_experts, shape.top_k):
+        raise KeepSetError(
+            f"keep set is for {stated[0]} layers x {stated[1]} experts, top-{stated[2]}; "
+            f"{record.name} has {shape.num_layers} x {shape.num_experts}, top-{shape.top_k}."
+        )
+    if not found.is_uniform:
+        counts = found.num_kept_per_layer
+        others = [f"layer {n} {count}" for n, count in enumerate(counts) if count != counts[0]]
+        raise KeepSetError(
+            f"a checkpoint has one num_experts for all layers, but layer 0 keeps {counts[0]}, "
+            f"{', '.join(others)}. Keep equal counts, or serve the keep set by masking."
+        )
+
+
+def _plan(
+    record: BackboneRecord, found: InspectedCheckpoint, keep_set: KeepSet
+) -> list[PlannedTensor]:
+    entries = read_weights(record.model)
+    check_expert_tensors(entries.values(), found.backbone, found.config)
+    return plan_tensors(entries, found.backbone, found.config, keep_set)
+
+
+def _summary(chosen: KeepSetRecord) -> dict[str, object]:
+    return {
+        "backbone_digest": chosen.backbone_digest,
+        "criterion": chosen.criterion,
+        "num_kept": chosen.keep_set.num_kept_per_layer[0],
+    }
+
+
+def _log_speed(planned: list[PlannedTensor], keep_set: KeepSet, seconds: float) -> None:
+    size_gib = sum(tensor.num_bytes for tensor in planned) / 2**30
+    logger.info(
+        "exported %d of %d experts a layer: %d tensors, %.3f GiB, %.1f s, %.2f GiB/s",
+        keep_set.num_kept_per_layer[0],
+        keep_set.num_experts,
+        len(planned),
+        size_gib,
+        seconds,
+        size_gib / seconds,
+    )

@@ -1,0 +1,83 @@
+"""Whether an exported folder is the checkpoint that was planned, read back from the disk."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from slimwise.artifacts.weight_files import INDEX_NAME, WeightEntry, read_weights
+from slimwise.backbones.registry import inspect_checkpoint
+from slimwise.errors import CheckpointError
+from slimwise.export.coverage import check_expert_tensors
+from slimwise.export.plan import PlannedTensor
+
+_CHUNK_VALUES = 2**24
+_SCALE_ENDINGS = ("_scale", "_scale_inv")
+
+
+def verify_checkpoint(folder: Path, planned: Sequence[PlannedTensor]) -> None:
+    """Raise CheckpointError naming the first tensor or file that is not as it must be.
+
+    Every planned tensor lies in exactly its indexed file in its shape and type, there is no other
+    tensor or weight file, experts agree with config.json, and all values are finite.
+    """
+    entries = read_weights(folder)
+    _check_files(folder, entries)
+    _check_plan(entries, planned)
+    found = inspect_checkpoint(folder)
+    check_expert_tensors(entries.values(), found.backbone, found.config)
+    check_finite(entries.values())
+
+
+def check_finite(entries: Iterable[WeightEntry]) -> None:
+    """Raise CheckpointError naming a tensor with a NaN or infinity, or a scale that is not > 0."""
+    by_path = sorted(entries, key=lambda entry: entry.path)
+    for path, members in groupby(by_path, key=lambda entry: entry.path):
+        with safe_open(path, framework="pt") as content:
+            for entry in members:
+                _check_values(entry, content.get_tensor(entry.name))
+
+
+def _check_values(entry: WeightEntry, tensor: Tensor) -> None:
+    if not tensor.is_floating_point():
+        return
+    is_scale = entry.name.endswith(_SCALE_ENDINGS)
+    # In chunks: the check of a whole tensor would need several times its memory.
+    for chunk in tensor.flatten().split(_CHUNK_VALUES):
+        values = chunk if chunk.dtype.itemsize > 1 else chunk.float()
+        if not torch.isfinite(values).all():
+            raise CheckpointError(f"{entry.path}: {entry.name} holds values that are not finite.")
+        if is_scale and not (values > 0).all():
+            raise CheckpointError(f"{entry.path}: {entry.name} holds scales that are not > 0.")
+
+
+def _check_files(folder: Path, entries: Mapping[str, WeightEntry]) -> None:
+    used = {entry.path.name for entry in entries.values()}
+    stale = sorted({path.name for path in folder.glob("*.safetensors")} - used)
+    if stale:
+        raise CheckpointError(f"{folder}: {stale[0]} holds no tensor of the index; delete it.")
+    index = folder / INDEX_NAME
+    if not index.is_file():
+        return
+    stated = json.loads(index.read_bytes()).get("metadata", {}).get("total_size")
+    total = sum(entry.num_bytes for entry in entries.values())
+    if stated != total:
+        raise CheckpointError(f"{index} states {stated} bytes of tensors, its files hold {total}.")
+
+
+def _check_plan(entries: Mapping[str, WeightEntry], planned: Sequence[PlannedTensor]) -> None:
+    expected = {tensor.name: tensor for tensor in planned}
+    for name in sorted(expected.keys() ^ entries.keys()):
+        problem = "is missing" if name in expected else "was not planned"
+        raise CheckpointError(f"tensor {name} {problem} in the exported checkpoint.")
+    for name, tensor in expected.items():
+        written = entries[name]
+        if (written.shape, written.dtype) != (tensor.shape, tensor.source.dtype):
+            raise CheckpointError(
+                f"{written.path}: {name} is {written.dtype} {list(written.shape)}; planned was "
+                f"{tensor.source.dtype} {list(tensor.shape)}."
+            )
