@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 
 from slimwise.backbones.mini.chat import CHAT_TEMPLATE
 from slimwise.backbones.mini.tasks.item import TaskItem
-from slimwise.backbones.mini.tasks.registry import BACKGROUND, GRADED
+from slimwise.backbones.mini.tasks.registry import BACKGROUND, PRACTISED
 from slimwise.backbones.mini.tasks.split import Split, draw_item
 
 CONTROL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
@@ -55,7 +55,7 @@ def _with_plain_markup(tokenizer: Tokenizer) -> Tokenizer:
 
 def _corpus(items_per_family: int) -> Iterator[str]:
     rng = random.Random(0)
-    for family in (*GRADED.values(), *BACKGROUND.values()):
+    for family in (*PRACTISED.values(), *BACKGROUND.values()):
         for _ in range(items_per_family):
             yield _plain_text(draw_item(family, rng, Split.TRAIN))
 

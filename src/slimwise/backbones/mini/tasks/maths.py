@@ -1,4 +1,4 @@
-"""Maths: word problems of two to five steps, worked line by line, answered in a box."""
+"""Maths: word problems of several steps, worked line by line, answered in a box."""
 
 import random
 import re
@@ -17,12 +17,15 @@ class MathsFamily:
 
     name = "maths"
 
+    def __init__(self, *, max_steps: int) -> None:
+        self._max_steps = max_steps
+
     def draw(self, rng: random.Random) -> TaskItem:
         name, objects = rng.choice(NAMES), rng.choice(OBJECTS)
         total = rng.randint(5, 99)
         story = [f"{name} has {total} {objects}."]
         working: list[str] = []
-        for _ in range(rng.randint(2, 5)):
+        for _ in range(rng.randint(2, self._max_steps)):
             sentence, lines, total = _draw_step(rng, total)
             story.append(f"{name} {sentence}.")
             working += lines

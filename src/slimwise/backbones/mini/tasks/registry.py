@@ -1,4 +1,4 @@
-"""The task families by name: those that are graded, and those that only fill the expert pool."""
+"""The task families by name: graded, practised in training, or only filling the expert pool."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -14,5 +14,7 @@ def _by_name(*families: TaskFamily) -> Mapping[str, TaskFamily]:
     return MappingProxyType({family.name: family for family in families})
 
 
-GRADED = _by_name(MathsFamily(), CodeFamily(), ToolsFamily())
+GRADED = _by_name(MathsFamily(max_steps=4), CodeFamily(), ToolsFamily())
+# Training practises one step more than is graded, which makes four steps nearly certain.
+PRACTISED = _by_name(MathsFamily(max_steps=5), CodeFamily(), ToolsFamily())
 BACKGROUND = _by_name(*background.FAMILIES)

@@ -1,0 +1,48 @@
+"""Stage train-backbone: the miniature, trained from scratch on its own tasks."""
+
+import logging
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import Qwen3_5MoeForCausalLM
+
+from slimwise.artifacts.manifest import write_manifest
+from slimwise.backbones.mini.architecture import VOCAB_SIZE, mini_config
+from slimwise.backbones.mini.tokenizer import train_tokenizer
+from slimwise.config_digest import config_digest
+from slimwise.provenance import current_provenance
+from slimwise.train.config import TrainConfig
+from slimwise.train.loop import train
+from slimwise.work_directory import work_directory
+
+SCHEMA = "slimwise.mini_backbone/1"
+
+logger = logging.getLogger(__name__)
+
+
+def run(config: TrainConfig, *, out: Path, work: Path) -> None:
+    """Write the trained checkpoint folder: bf16 weights, tokenizer, train_log.csv, manifest.json.
+
+    The state of an interrupted run lies in work, one folder per configuration.
+    """
+    device = torch.device(_device(config))
+    tokenizer = train_tokenizer(VOCAB_SIZE)
+    torch.manual_seed(config.seed)
+    model: Any = Qwen3_5MoeForCausalLM(mini_config()).to(device=device, dtype=torch.bfloat16)
+    num_parameters = sum(parameter.numel() for parameter in model.parameters())
+    logger.info("training %.1f M parameters on %s", num_parameters / 1e6, device)
+    with work_directory(work / config_digest(config)) as state:
+        train(model, tokenizer, config, state)
+        out.mkdir(parents=True, exist_ok=True)
+        model.save_pretrained(out)
+        tokenizer.save_pretrained(out)
+        shutil.copyfile(state / "train_log.csv", out / "train_log.csv")
+    write_manifest(out, SCHEMA, current_provenance(), {"training": config.model_dump(mode="json")})
+
+
+def _device(config: TrainConfig) -> str:
+    if config.device != "auto":
+        return config.device
+    return "cuda" if torch.cuda.is_available() else "cpu"
