@@ -30,7 +30,8 @@ def run(config: TrainConfig, *, out: Path, work: Path) -> None:
     device = torch.device(_device(config))
     tokenizer = train_tokenizer(VOCAB_SIZE)
     torch.manual_seed(config.seed)
-    model: Any = Qwen3_5MoeForCausalLM(mini_config()).to(device=device, dtype=torch.bfloat16)
+    model: Any = Qwen3_5MoeForCausalLM(mini_config())
+    model = model.to(device=device, dtype=torch.bfloat16)
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     logger.info("training %.1f M parameters on %s", num_parameters / 1e6, device)
     with work_directory(work / config_digest(config)) as state:

@@ -32,7 +32,8 @@ class Verdict:
 class TaskFamily(Protocol):
     """A generator of items that all ask for the same skill."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def draw(self, rng: random.Random) -> TaskItem:
         """A fresh item; equal generator states give equal items."""

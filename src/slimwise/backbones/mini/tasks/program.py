@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 _FENCE = re.compile(r"```(?:python)?\n(.*?)```", re.DOTALL)
@@ -52,7 +52,7 @@ def run_program(source: str, entry: str, inputs: Sequence[Any]) -> tuple[list[An
 
 @cache
 def _worker() -> "subprocess.Popen[str]":
-    script = str(resources.files(__package__) / "program_worker.py")
+    script = str(Path(__file__).with_name("program_worker.py"))
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", script],
         stdin=subprocess.PIPE,
