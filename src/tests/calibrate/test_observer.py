@@ -1,0 +1,117 @@
+"""Legend: T tokens, E experts, L MoE layers, K top-k, D hidden."""
+
+import pytest
+import torch
+
+from slimwise.backbones.registry import backbone_for
+from slimwise.calibrate.batches import token_batches
+from slimwise.calibrate.observer import observed
+from slimwise.core.moe import GateActivation, GateRule
+from slimwise.core.routing_stats import RoutingStats
+from slimwise.errors import BackboneError
+
+KINDS = ("hybrid", "renormalised", "plain")
+SUMS = tuple(RoutingStats.__dataclass_fields__)
+SOFTMAX = GateRule(GateActivation.SOFTMAX, renormalised=True)
+
+
+def _sequences(*lengths: int) -> list[list[int]]:
+    generator = torch.Generator().manual_seed(1)
+    return [torch.randint(1, 64, (n,), generator=generator).tolist() for n in lengths]
+
+
+def _observe(model, sequences) -> RoutingStats:
+    (batch,) = token_batches(sequences, 10**6)
+    with observed(model, backbone_for(model.config.model_type), SOFTMAX) as observer:
+        return observer.observe(batch)
+
+
+def _naive_stats(model, sequence) -> RoutingStats:
+    """One token, one expert at a time, on inputs that hooks caught."""
+    stats = RoutingStats.zeros(len(model.layers), model.config.num_experts)
+    caught = []
+    hooks = [
+        layer.mlp.experts.register_forward_pre_hook(lambda _, inputs: caught.append(inputs))
+        for layer in model.layers
+    ]
+    with torch.inference_mode():
+        model(torch.tensor([sequence]), use_cache=False)
+        for layer, (hidden_TD, ids_TK, gates_TK) in enumerate(caught):
+            block = model.layers[layer].mlp
+            for token, hidden_D in enumerate(hidden_TD):
+                softmax_E = (block.gate.weight @ hidden_D).softmax(dim=-1)
+                for expert, gate in zip(ids_TK[token].tolist(), gates_TK[token], strict=True):
+                    gate_up = block.experts.gate_up_proj[expert] @ hidden_D
+                    left, right = gate_up.chunk(2)
+                    act = torch.nn.functional.silu(left) * right
+                    norm = (block.experts.down_proj[expert] @ act).norm().item()
+                    values = (1, gate.item(), norm, gate.item() * norm)
+                    soft = softmax_E[expert].item()
+                    for name, value in zip(SUMS, (*values, soft, soft * norm), strict=True):
+                        getattr(stats, name)[layer, expert] += value
+    for hook in hooks:
+        hook.remove()
+    return stats
+
+
+def _assert_close(found: RoutingStats, expected: RoutingStats, rtol: float) -> None:
+    assert torch.equal(found.tokens_LE, expected.tokens_LE)
+    for name in SUMS:
+        torch.testing.assert_close(
+            getattr(found, name), getattr(expected, name), rtol=rtol, atol=rtol
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_a_loop_over_tokens_and_experts(tiny_model, kind):
+    model = tiny_model(kind).base_model
+    (sequence,) = _sequences(23)
+    # float32 sums in another order.
+    _assert_close(_observe(model, [sequence]), _naive_stats(model, sequence), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("implementation", ["grouped_mm", "batched_mm"])
+def test_the_model_computes_the_same_bits(tiny_model, kind, dtype, implementation):
+    model = tiny_model(kind).base_model.to(dtype)
+    model.set_experts_implementation(implementation)
+    (batch,) = token_batches(_sequences(17, 9), 100)
+    inputs = {"input_ids": batch.ids_BS, "attention_mask": batch.mask_BS, "use_cache": False}
+    seen = []
+    with torch.inference_mode():
+        expected = model(**inputs).last_hidden_state
+        hook = model.register_forward_hook(lambda *call: seen.append(call[-1].last_hidden_state))
+        with observed(model, backbone_for(model.config.model_type), SOFTMAX) as observer:
+            observer.observe(batch)
+        hook.remove()
+        assert torch.equal(model(**inputs).last_hidden_state, expected)
+    assert torch.equal(seen[0], expected)
+    assert model.config._experts_implementation == implementation
+
+
+def test_a_fallback_class_is_observed_too(tiny_model):
+    model = tiny_model("plain").base_model
+    sequences = _sequences(11)
+    expected = _observe(model, sequences)
+    model.set_experts_implementation("eager")
+    _assert_close(_observe(model, sequences), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_never_counts(tiny_model, kind):
+    model = tiny_model(kind).base_model
+    sequences = _sequences(30, 11, 3)
+    padded = _observe(model, sequences)
+    alone = [_observe(model, [sequence]) for sequence in sequences]
+    # float32 rows of another batch; the union of shards is the sum of their statistics.
+    _assert_close(padded, alone[0] + alone[1] + alone[2], rtol=2e-6)
+    assert padded.tokens_LE.sum(dim=1).tolist() == [44 * 4, 44 * 4]
+
+
+def test_layers_that_overflow_are_named(tiny_model):
+    model = tiny_model("plain").base_model
+    with torch.no_grad():
+        model.layers[1].mlp.experts.down_proj.fill_(torch.inf)
+    with pytest.raises(BackboneError, match="MoE layer 1"):
+        _observe(model, _sequences(5))
