@@ -3,13 +3,11 @@
 import logging
 import shutil
 from pathlib import Path
-from typing import Any
 
 import torch
-from transformers import Qwen3_5MoeForCausalLM
 
 from slimwise.artifacts.manifest import write_manifest
-from slimwise.backbones.mini.architecture import VOCAB_SIZE, mini_config
+from slimwise.backbones.mini.architecture import VOCAB_SIZE, untrained_model
 from slimwise.backbones.mini.tokenizer import train_tokenizer
 from slimwise.config_digest import config_digest
 from slimwise.provenance import current_provenance
@@ -30,8 +28,7 @@ def run(config: TrainConfig, *, out: Path, work: Path) -> None:
     device = torch.device(_device(config))
     tokenizer = train_tokenizer(VOCAB_SIZE)
     torch.manual_seed(config.seed)
-    model: Any = Qwen3_5MoeForCausalLM(mini_config())
-    model = model.to(device=device, dtype=torch.bfloat16)
+    model = untrained_model().to(device=device, dtype=torch.bfloat16)
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     logger.info("training %.1f M parameters on %s", num_parameters / 1e6, device)
     with work_directory(work / config_digest(config)) as state:

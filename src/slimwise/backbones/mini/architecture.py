@@ -1,6 +1,8 @@
 """The miniature's architecture: a small Qwen3.5-MoE hybrid that trains in minutes on one GPU."""
 
-from transformers import Qwen3_5MoeTextConfig
+from typing import Any
+
+from transformers import Qwen3_5MoeForCausalLM, Qwen3_5MoeTextConfig
 
 VOCAB_SIZE = 512
 
@@ -40,3 +42,8 @@ def mini_config() -> Qwen3_5MoeTextConfig:
         eos_token_id=2,
         dtype="bfloat16",
     )
+
+
+def untrained_model() -> Any:
+    """The miniature with random weights, float32, drawn from torch's current seed."""
+    return Qwen3_5MoeForCausalLM(mini_config())
