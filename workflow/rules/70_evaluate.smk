@@ -3,6 +3,7 @@
 # OUTPUTS: {study}/70_evaluation/{decoder}/: samples.parquet, grades.parquet.
 
 
+# First among the jobs that could run: a model below its floor should be known before calibration.
 rule generate_full_answers:
     input:
         backbone=paths.backbone_record,
@@ -12,6 +13,7 @@ rule generate_full_answers:
         paths.log("generate_answers/full"),
     benchmark:
         paths.benchmark("generate_answers/full")
+    priority: 1
     threads: workflow.cores
     resources:
         **model_resources,
