@@ -83,6 +83,10 @@ def _cpu_arguments(config: ServingConfig) -> tuple[str, ...]:
         "--enforce-eager",
         *("--kv-cache-memory-bytes", str(int(config.kv_cache_gib * _GIB))),
         *("--distributed-executor-backend", "uni"),
+        # A seeded request whose prompt is split over steps kills the engine: after a part, vLLM
+        # rewinds the request's generator, which generators on CPU cannot do. A prefix cache
+        # splits the prompts of hybrid models at its blocks.
+        *("--no-enable-chunked-prefill", "--no-enable-prefix-caching"),
     )
 
 

@@ -20,4 +20,4 @@ class EvaluationConfig(StageConfig):
         default=32768, ge=1, description="Output limit, tokens. SlimWise, Evaluate."
     )
     concurrency: int = Field(default=64, ge=1, description="Requests in flight.")
-    seed: int = Field(default=0, description="First seed; run r uses seed + r.")
+    seed: int = Field(default=0, description="Run r draws the seed of each request from seed + r.")

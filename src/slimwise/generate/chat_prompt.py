@@ -1,0 +1,90 @@
+"""Lengths of chat prompts as a server counts them, without a model library.
+
+Templates are rendered by the rules of transformers, whose import takes seconds for each decoder.
+"""
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from jinja2 import Template, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from tokenizers import Tokenizer
+
+from slimwise.engine.client import ChatRequest
+from slimwise.errors import BackboneError
+
+_TOKEN_NAMES = ("bos_token", "eos_token", "pad_token", "unk_token")
+
+
+def prompt_lengths(requests: Iterable[ChatRequest], model: Path) -> list[int]:
+    """Prompt tokens of each request, the opened assistant turn included.
+
+    BackboneError if the model folder has no tokenizer, or no chat template that takes the request.
+    """
+    template, tokens = _chat_template(model)
+    tokenizer = _tokenizer(model)
+    try:
+        prompts = [
+            template.render(
+                messages=list(request.messages),
+                tools=list(request.tools) or None,
+                documents=None,
+                add_generation_prompt=True,
+                **tokens,
+            )
+            for request in requests
+        ]
+    except TemplateError as failure:
+        raise BackboneError(
+            f"the chat template of {model} refuses a prompt: {failure}."
+        ) from failure
+    return [len(encoding) for encoding in tokenizer.encode_batch(prompts, add_special_tokens=False)]
+
+
+def _tokenizer(model: Path) -> Tokenizer:
+    path = model / "tokenizer.json"
+    if not path.is_file():
+        raise BackboneError(f"{model} has no tokenizer.json. Export or download the model again.")
+    return Tokenizer.from_file(str(path))
+
+
+def _chat_template(model: Path) -> tuple[Template, dict[str, str]]:
+    """The compiled template, and the tokens that it may name."""
+    config_path = model / "tokenizer_config.json"
+    config: dict[str, Any] = json.loads(config_path.read_bytes()) if config_path.is_file() else {}
+    template_path = model / "chat_template.jinja"
+    source = template_path.read_text("utf-8") if template_path.is_file() else None
+    source = source or config.get("chat_template")
+    if not isinstance(source, str):
+        raise BackboneError(
+            f"{model} has no chat template: neither chat_template.jinja nor a text of that name in "
+            "tokenizer_config.json. Use an instruction-tuned model."
+        )
+    tokens = {name: _token_text(config[name]) for name in _TOKEN_NAMES if config.get(name)}
+    return _environment().from_string(source), tokens
+
+
+def _token_text(token: Any) -> str:
+    return token["content"] if isinstance(token, dict) else token
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = _refuse
+    environment.globals["strftime_now"] = datetime.now().strftime
+    return environment
+
+
+def _to_json(value: Any, ensure_ascii: bool = False, **options: Any) -> str:
+    # Jinja's own filter escapes HTML.
+    return json.dumps(value, ensure_ascii=ensure_ascii, **options)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise TemplateError(message)

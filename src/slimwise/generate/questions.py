@@ -1,0 +1,69 @@
+"""Everything that one decoder is asked: each item once a run, with the seed of that request."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from slimwise.benchmarks.base import BenchmarkItem
+from slimwise.benchmarks.registry import benchmark_named
+from slimwise.core.vocabulary import Decoding
+from slimwise.engine.client import ChatRequest
+from slimwise.generate.config import EvaluationConfig
+
+_SEED_BYTES = 4
+
+
+class QuestionKey(NamedTuple):
+    """What tells two answers of one decoder apart."""
+
+    benchmark: str
+    item_id: str
+    decoding: Decoding
+    run: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """One item in one run."""
+
+    key: QuestionKey
+    item: BenchmarkItem
+    request: ChatRequest
+
+
+def questions(config: EvaluationConfig) -> list[Question]:
+    """All questions, the greedy run first; ConfigError names an unknown benchmark."""
+    items = {name: benchmark_named(name).items(config.num_items) for name in config.benchmarks}
+    return [
+        Question(key, item, _request(key, item, config))
+        for decoding, run in _runs(config)
+        for name in config.benchmarks
+        for item in items[name]
+        for key in [QuestionKey(name, item.item_id, decoding, run)]
+    ]
+
+
+def _runs(config: EvaluationConfig) -> Iterator[tuple[Decoding, int]]:
+    if config.greedy:
+        yield Decoding.GREEDY, 0
+    for run in range(config.sampled_runs):
+        yield Decoding.SAMPLED, run
+
+
+def _request(key: QuestionKey, item: BenchmarkItem, config: EvaluationConfig) -> ChatRequest:
+    is_greedy = key.decoding is Decoding.GREEDY
+    return ChatRequest(
+        messages=item.messages,
+        tools=item.tools,
+        temperature=0.0 if is_greedy else config.temperature,
+        top_p=1.0 if is_greedy else config.top_p,
+        max_tokens=config.budget_tokens,
+        seed=_seed(config.seed + key.run, key),
+    )
+
+
+def _seed(run_seed: int, key: QuestionKey) -> int:
+    # One seed for all items would give them the same noise, and their errors would move together.
+    text = f"{run_seed}:{key.benchmark}:{key.item_id}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_SEED_BYTES], "big") >> 1

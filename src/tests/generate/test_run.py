@@ -1,0 +1,114 @@
+from pathlib import Path
+
+import pytest
+
+from slimwise.artifacts.samples import read_samples
+from slimwise.core.vocabulary import Criterion, DecoderId
+from slimwise.engine.config import ServingConfig
+from slimwise.errors import BackboneError, ConfigError, EngineError
+from slimwise.generate.config import EvaluationConfig
+from slimwise.generate.run import run
+
+CONFIG = EvaluationConfig(
+    benchmarks=("mini_maths", "mini_tools"),
+    num_items=5,
+    sampled_runs=2,
+    budget_tokens=64,
+    concurrency=1,  # an answer still on its way when a run stops is rightly asked for again
+)
+SERVING = ServingConfig(max_model_len_tokens=640)
+NUM_ANSWERS = 2 * 5 * 3
+
+
+@pytest.fixture
+def generate(tmp_path, backbone):
+    """Runs the stage for the full decoder and gives the samples."""
+
+    def run_stage(config: EvaluationConfig = CONFIG, **changes):
+        arguments = {
+            "serving": SERVING,
+            "backbone": backbone,
+            "checkpoint": None,
+            "decoder": DecoderId(),
+            "out": tmp_path / "samples.parquet",
+            "work": tmp_path / "work",
+        }
+        run(config, **(arguments | changes))
+        return read_samples(tmp_path / "samples.parquet")
+
+    return run_stage
+
+
+def test_every_item_is_answered_once_a_run(decoder, generate):
+    samples = generate()
+    assert len(samples) == NUM_ANSWERS
+    assert not samples.duplicated(["benchmark", "item_id", "decoding", "run"]).any()
+    assert list(samples["run"].value_counts()) == [20, 10]
+    assert set(decoder.asked.values()) == {1}
+
+
+def test_runs_differ_in_seed_and_studies_do_not(decoder, generate):
+    samples = generate()
+    assert samples["seed"].equals(generate()["seed"])
+    sampled = samples[samples["decoding"] == "sampled"]
+    assert sampled["seed"].is_unique
+
+
+def test_a_stopped_run_resumes_without_losing_or_repeating(decoder, generate, tmp_path):
+    decoder.limit = 11
+    with pytest.raises(EngineError, match="status 400"):
+        generate()
+    (log,) = (tmp_path / "work").glob("answers-*.jsonl")
+    with log.open("ab") as content:
+        content.write(b'{"benchmark": "mini_ma')
+    decoder.limit = NUM_ANSWERS
+    assert len(generate()) == NUM_ANSWERS
+    assert set(decoder.asked.values()) == {1}
+
+
+def test_answers_of_other_settings_are_not_reused(decoder, generate):
+    decoder.limit = 11
+    with pytest.raises(EngineError):
+        generate()
+    decoder.limit = 10**9
+    generate(CONFIG.model_copy(update={"budget_tokens": 65}))
+    assert decoder.asked.total() == 11 + NUM_ANSWERS
+
+
+def test_a_changed_concurrency_keeps_the_answers(decoder, generate):
+    decoder.limit = 11
+    with pytest.raises(EngineError):
+        generate()
+    decoder.limit = NUM_ANSWERS
+    generate(CONFIG.model_copy(update={"concurrency": 4}))
+    assert decoder.asked.total() == NUM_ANSWERS
+
+
+def test_a_finished_run_leaves_no_answers_to_resume_from(decoder, generate, tmp_path):
+    generate()
+    assert not list((tmp_path / "work").glob("answers-*"))
+
+
+@pytest.mark.parametrize(
+    ("config", "changes", "failure", "message"),
+    [
+        ({"benchmarks": ("mini_math",)}, {}, ConfigError, "did you mean mini_maths"),
+        ({"budget_tokens": 639}, {}, ConfigError, r"evaluation\.budget_tokens = 639"),
+        ({"greedy": False, "sampled_runs": 0}, {}, ConfigError, "nothing to ask"),
+        ({}, {"checkpoint": Path("manifest.json")}, ConfigError, "full decoder runs on the"),
+        ({}, {"decoder": DecoderId(Criterion.REAP, 32)}, ConfigError, "given no checkpoint"),
+    ],
+)
+def test_bad_input_is_refused_before_a_server_starts(
+    decoder, generate, config, changes, failure, message
+):
+    with pytest.raises(failure, match=message):
+        generate(CONFIG.model_copy(update=config), **changes)
+    assert decoder.starts == 0
+
+
+def test_a_missing_model_is_refused_before_a_server_starts(decoder, generate, tmp_path):
+    pruned = DecoderId(Criterion.REAP, 32)
+    with pytest.raises(BackboneError, match=r"has no config\.json"):
+        generate(decoder=pruned, checkpoint=tmp_path / "gone" / "manifest.json")
+    assert decoder.starts == 0

@@ -1,0 +1,90 @@
+import json
+
+import pandas as pd
+import pytest
+
+from slimwise.artifacts.grades import read_grades
+from slimwise.artifacts.samples import write_samples
+from slimwise.backbones.mini.tasks.registry import GRADED
+from slimwise.backbones.mini.tasks.split import Split, draw_items
+from slimwise.errors import ConfigError
+from slimwise.grade.config import GradeConfig
+from slimwise.grade.grading import grade_samples
+from slimwise.grade.run import run
+from slimwise.provenance import Provenance
+
+PROVENANCE = Provenance("abc1234", "2026-11-30T07:00:00+00:00", "CPU, 2 cores", {}, "pytest")
+RIGHT = "3+4=7\n</think>\n\nThe answer is \\boxed{7}."
+
+
+def sample(content: str, *, finish_reason: str = "stop", **fields) -> dict:
+    return {
+        "decoder": "reap-m32",
+        "mode": "pruned",
+        "deployment": "colocated",
+        "benchmark": "mini_maths",
+        "item_id": "0",
+        "run": 0,
+        "decoding": "greedy",
+        "seed": 0,
+        "content": content,
+        "finish_reason": finish_reason,
+        "prompt_tokens": 10,
+        "completion_tokens": 20,
+        "latency_s": 0.5,
+        "reference": json.dumps({"value": 7}),
+    } | fields
+
+
+def grade(content: str, **fields):
+    return grade_samples(pd.DataFrame([sample(content, **fields)])).iloc[0]
+
+
+def test_a_right_answer_is_right():
+    graded = grade(RIGHT)
+    assert graded["correct"]
+    assert graded["extracted"] == "7"
+    assert not graded["hit_budget"]
+
+
+def test_a_thought_that_never_ended_is_wrong_whatever_it_drafts():
+    graded = grade("a draft: \\boxed{7}")
+    assert not graded["correct"]
+    assert graded["reason"] == "the thought never ended"
+
+
+def test_a_draft_in_the_thought_is_not_graded():
+    assert not grade("\\boxed{7}\n</think>\n\nThe answer is \\boxed{8}.")["correct"]
+
+
+@pytest.mark.parametrize("content", [RIGHT, "3+4"])
+def test_an_answer_cut_by_the_budget_is_wrong_and_counted(content):
+    graded = grade(content, finish_reason="length")
+    assert not graded["correct"]
+    assert graded["hit_budget"]
+    assert graded["completion_tokens"] == 20
+
+
+@pytest.mark.parametrize("name", list(GRADED))
+def test_worked_responses_score_100_per_cent(name):
+    items = draw_items(GRADED[name], 20, 1, Split.TEST)
+    samples = [
+        sample(item.response, benchmark=f"mini_{name}", reference=json.dumps(item.reference))
+        for item in items
+    ]
+    assert grade_samples(pd.DataFrame(samples))["correct"].all()
+
+
+def test_an_unknown_benchmark_is_named():
+    with pytest.raises(ConfigError, match="'mini_math' is not a benchmark; did you mean"):
+        grade(RIGHT, benchmark="mini_math")
+
+
+def test_equal_samples_give_equal_grades_in_the_same_order(tmp_path):
+    frame = pd.DataFrame([sample(RIGHT, item_id="1"), sample("no", item_id="0")])
+    write_samples(tmp_path / "samples.parquet", frame, PROVENANCE)
+    for name in ("first", "second"):
+        run(GradeConfig(), samples=tmp_path / "samples.parquet", out=tmp_path / name)
+    first, second = read_grades(tmp_path / "first"), read_grades(tmp_path / "second")
+    assert first.equals(second)
+    assert list(first["item_id"]) == ["1", "0"]
