@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-import torch
 from safetensors import safe_open
 from torch import Tensor
 

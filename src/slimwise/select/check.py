@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
-from slimwise.errors import ArtifactError, ConfigError
+from slimwise.core.selection import check_num_kept
+from slimwise.errors import ArtifactError
 from slimwise.select.config import SelectionConfig
 
 
@@ -23,20 +24,8 @@ def check_if_known(config: SelectionConfig, *, name: str, backbone: Path) -> Non
 
 
 def _check_all(config: SelectionConfig, record: BackboneRecord) -> None:
-    for num_kept in config.num_kept:
-        _check(num_kept, record)
-
-
-def _check(num_kept: int, record: BackboneRecord) -> None:
     shape = record.shape
-    if num_kept < shape.top_k:
-        raise ConfigError(
-            f"num_kept={num_kept} is below top_k={shape.top_k} for {record.name}: the router could "
-            f"not pick {shape.top_k} experts. Set selection.num_kept to "
-            f"{shape.top_k}..{shape.num_experts}."
-        )
-    if num_kept > shape.num_experts:
-        raise ConfigError(
-            f"num_kept={num_kept} is above num_experts={shape.num_experts} of {record.name}: there "
-            f"are no more to keep. Set selection.num_kept to {shape.top_k}..{shape.num_experts}."
+    for num_kept in config.num_kept:
+        check_num_kept(
+            num_kept, num_experts=shape.num_experts, top_k=shape.top_k, backbone=record.name
         )

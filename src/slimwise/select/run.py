@@ -34,7 +34,7 @@ def run(
         )
     record = read_backbone_record(backbone)
     scores_LE = _score_matrix(read_expert_scores(scores), criterion, record, scores)
-    keep_set = select_keep_set(scores_LE, num_kept, record.shape.top_k)
+    keep_set = select_keep_set(scores_LE, num_kept, top_k=record.shape.top_k, backbone=record.name)
     chosen = KeepSetRecord(keep_set, criterion, record.digest, record.model_type)
     write_keep_set(out, chosen, current_provenance())
     logger.info(
