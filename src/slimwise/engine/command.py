@@ -93,6 +93,8 @@ def _cpu_arguments(config: ServingConfig) -> tuple[str, ...]:
 def _cpu_environment(num_threads: int) -> dict[str, str]:
     return {
         "OMP_NUM_THREADS": str(num_threads),
+        # Threads that spin while they wait cost four fifths of the speed on two busy cores.
+        "OMP_WAIT_POLICY": "passive",
         # Eager mode still builds C++ kernels for its compiled pieces without this.
         "TORCHDYNAMO_DISABLE": "1",
         # Otherwise vLLM replaces the executor "uni" by one that needs a third process.
