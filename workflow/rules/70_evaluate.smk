@@ -14,7 +14,7 @@ rule generate_full_answers:
     benchmark:
         paths.benchmark("generate_answers/full")
     priority: 1
-    threads: workflow.cores
+    threads: study.serving.cpu_threads or workflow.cores
     resources:
         **model_resources,
     params:
@@ -36,7 +36,7 @@ rule generate_pruned_answers:
         paths.log("generate_answers/{criterion}-m{num_kept}"),
     benchmark:
         paths.benchmark("generate_answers/{criterion}-m{num_kept}")
-    threads: workflow.cores
+    threads: study.serving.cpu_threads or workflow.cores
     resources:
         **model_resources,
     params:
