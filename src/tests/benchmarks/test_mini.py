@@ -1,0 +1,38 @@
+import json
+
+import pytest
+
+from slimwise.backbones.mini.chat import split_thought
+from slimwise.backbones.mini.tasks.registry import GRADED
+from slimwise.backbones.mini.tasks.split import Split, draw_items
+from slimwise.benchmarks.mini import MiniBenchmark
+from slimwise.benchmarks.registry import BENCHMARKS
+
+MINI = [name for name, benchmark in BENCHMARKS.items() if isinstance(benchmark, MiniBenchmark)]
+
+
+@pytest.mark.parametrize("name", MINI)
+def test_fewer_items_are_the_first_of_more(name):
+    assert BENCHMARKS[name].items(4) == BENCHMARKS[name].items(9)[:4]
+
+
+@pytest.mark.parametrize("name", MINI)
+def test_references_survive_json(name):
+    for item in BENCHMARKS[name].items(20):
+        assert json.loads(json.dumps(item.reference)) == item.reference
+
+
+@pytest.mark.parametrize("family", GRADED.values(), ids=list(GRADED))
+def test_no_item_is_trained_on(family):
+    trained = {item.prompt for item in draw_items(family, 300, 0, Split.TRAIN)}
+    asked = {item.messages[0]["content"] for item in MiniBenchmark(family).items(300)}
+    if family.name != "tools":  # there the offered functions are part of what is asked
+        assert not trained & asked
+
+
+def test_an_answer_to_another_item_is_wrong():
+    for family in GRADED.values():
+        first, second = draw_items(family, 2, 5, Split.TEST)
+        _, answer = split_thought(first.response)
+        assert answer is not None
+        assert not family.grade(answer, second.reference).correct
