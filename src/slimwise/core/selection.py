@@ -38,6 +38,6 @@ def check_num_kept(num_kept: int, *, num_experts: int, top_k: int, backbone: str
         )
     if num_kept > num_experts:
         raise ConfigError(
-            f"num_kept={num_kept} is above num_experts={num_experts} of {backbone}: there are no more "
-            f"to keep. {remedy}"
+            f"num_kept={num_kept} is above num_experts={num_experts} of {backbone}: there are no "
+            f"more to keep. {remedy}"
         )
