@@ -1,6 +1,6 @@
 import pytest
-from slimwise.artifacts.keep_set import KeepSetRecord
 
+from slimwise.artifacts.keep_set import KeepSetRecord
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import Criterion
 from slimwise.report.tables.columns import OVERLAP_COLUMNS
