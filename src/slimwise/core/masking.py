@@ -15,13 +15,16 @@ def router_bias(keep_set: KeepSet, dtype: torch.dtype = torch.float32) -> Tensor
 
     SlimWise, What, item 2 (colocated).
     """
-    bias_LE = torch.full((keep_set.num_layers, keep_set.num_experts), _floor(dtype), dtype=dtype)
+    bias_LE = torch.full(
+        (keep_set.num_layers, keep_set.num_experts), pruned_logit(dtype), dtype=dtype
+    )
     for bias_E, kept in zip(bias_LE, keep_set.kept, strict=True):
         bias_E[list(kept)] = 0
     return bias_LE
 
 
-def _floor(dtype: torch.dtype) -> float:
+def pruned_logit(dtype: torch.dtype) -> float:
+    """The router logit of an expert that must not be chosen."""
     # Finite: a fused top-k may return arbitrary ids for rows that contain -inf.
     return -6e4 if dtype is torch.float16 else -1e30
 
