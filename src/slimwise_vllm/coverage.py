@@ -1,0 +1,106 @@
+"""How many distinct experts a step reads in each layer, and how often each one is chosen.
+
+Counted on the device, one step in coverage_interval_steps; the host only adds up.
+
+Legend: L MoE layers, E experts, H phases and padding, B batch (tokens of one phase in a step).
+"""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from slimwise_vllm.settings import PluginSettings
+from slimwise_vllm.token_pools import PADDING, PHASES
+
+SCHEMA = "slimwise.coverage/1"
+
+
+def batch_bucket(num_tokens: int, exact_up_to: int) -> int:
+    """The batch that a step is filed under: itself, or the next power of two if it is large."""
+    return num_tokens if num_tokens <= exact_up_to else 1 << (num_tokens - 1).bit_length()
+
+
+class Coverage:
+    """Counters of one worker. counts_HLE is added to by slimwise::count_experts."""
+
+    def __init__(
+        self, settings: PluginSettings, shape: tuple[int, int, int], device: torch.device
+    ) -> None:
+        num_layers, num_experts, self._top_k = shape
+        self.counts_HLE = torch.zeros(
+            PADDING + 1, num_layers, num_experts, dtype=torch.int32, device=device
+        )
+        self._tokens_HLE = self.counts_HLE.long()
+        self._distinct: dict[tuple[int, int], Tensor] = {}
+        self._num_steps: dict[tuple[int, int], int] = {}
+        self._settings = settings
+        self._step = 0
+        self._measured: Sequence[int] | None = None
+        self._exported_at = time.monotonic()
+
+    def begin_step(self, num_tokens: Sequence[int], exact_up_to: int) -> None:
+        """File the step before, if it was measured, and say how large this one is, by phase."""
+        self.end_step()
+        if self._step % self._settings.coverage_interval_steps == 0:
+            self.counts_HLE.zero_()
+            self._measured = [batch_bucket(int(count), exact_up_to) for count in num_tokens]
+        self._step += 1
+
+    def end_step(self) -> None:
+        """File the measured step; harmless to call twice."""
+        if self._measured is None:
+            return
+        distinct_HL = (self.counts_HLE > 0).sum(-1)
+        for phase, batch in enumerate(self._measured):
+            if batch:
+                key = phase, batch
+                self._distinct[key] = self._distinct.get(key, 0) + distinct_HL[phase]
+                self._num_steps[key] = self._num_steps.get(key, 0) + 1
+        self._tokens_HLE += self.counts_HLE
+        self._measured = None
+        if time.monotonic() - self._exported_at >= self._settings.coverage_export_s:
+            self.export()
+
+    def report(self) -> dict[str, Any]:
+        """The counters as JSON values; rows are ordered by phase and batch."""
+        self.end_step()
+        num_experts = self.counts_HLE.shape[2]
+        return {
+            "schema": SCHEMA,
+            "num_experts": num_experts,
+            "top_k": self._top_k,
+            "steps": [self._row(*key) for key in sorted(self._distinct)],
+            "tokens": {phase: self._tokens_HLE[code].tolist() for code, phase in enumerate(PHASES)},
+        }
+
+    def _row(self, phase: int, batch: int) -> dict[str, Any]:
+        steps = self._num_steps[phase, batch]
+        distinct_L = self._distinct[phase, batch] / steps
+        return {
+            "phase": PHASES[phase],
+            "batch": batch,
+            "num_steps": steps,
+            "distinct_experts_by_layer": distinct_L.tolist(),
+            "pool_share": distinct_L.mean().item() / self.counts_HLE.shape[2],
+        }
+
+    def export(self) -> None:
+        """Write the coverage file, whole or not at all."""
+        path = self._settings.coverage_file
+        assert path is not None
+        self._exported_at = time.monotonic()
+        write_whole(path, json.dumps(self.report()))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that readers see either as it was or as it becomes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, "utf-8")
+    temporary.replace(path)

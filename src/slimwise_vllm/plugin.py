@@ -1,0 +1,118 @@
+"""Entry point of vLLM's general plugins, called in every process that vLLM starts.
+
+It wraps functions that run once an engine or once a request. Hot paths are hooked on the objects
+of a loaded model, and only if the additional configuration names pools.
+"""
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from slimwise.errors import ConfigError
+from slimwise_vllm.settings import PluginSettings, read_settings
+
+_log = logging.getLogger(__name__)
+_ORIGINAL = "slimwise_original"
+CHOOSER = "slimwise_chooser"
+"""Attribute of vLLM's input processor that holds the server's PoolChooser."""
+
+
+def register() -> None:
+    """Make vLLM read the key "slimwise" of its additional configuration; harmless to repeat."""
+    try:
+        from vllm.v1.engine.input_processor import InputProcessor
+        from vllm.v1.worker.worker_base import WorkerWrapperBase
+
+        from slimwise_vllm.prefix_cache import salt_block_hashes
+
+        _wrap(InputProcessor, "__init__", _with_chooser)
+        _wrap(InputProcessor, "process_inputs", _with_assigned_pools)
+        _wrap(WorkerWrapperBase, "init_device", _with_bound_worker)
+        salt_block_hashes()
+    except Exception:
+        _log.exception("the slimwise plugin could not be registered with this vLLM")
+        raise
+
+
+def _wrap(holder: type, name: str, wrapper: Callable[[Any], Any]) -> None:
+    original = getattr(holder, name)
+    if not hasattr(original, _ORIGINAL):
+        wrapped = functools.wraps(original)(wrapper(original))
+        setattr(wrapped, _ORIGINAL, original)
+        setattr(holder, name, wrapped)
+
+
+def _with_chooser(initialise: Callable[..., None]) -> Callable[..., None]:
+    """Refuse what cannot be served where requests enter, before an engine starts."""
+
+    def initialise_with_chooser(self: Any, vllm_config: Any, *args: Any, **kwargs: Any) -> None:
+        settings = read_settings(vllm_config.additional_config)
+        if settings is not None:
+            setattr(self, CHOOSER, _checked_chooser(vllm_config, settings))
+        initialise(self, vllm_config, *args, **kwargs)
+
+    return initialise_with_chooser
+
+
+def _checked_chooser(vllm_config: Any, settings: PluginSettings) -> Any:
+    import vllm
+
+    from slimwise_vllm.pools import load_pools
+    from slimwise_vllm.refusals import refuse_engine, refuse_other_model, refuse_version
+    from slimwise_vllm.request_pools import PoolChooser
+
+    refuse_version(vllm.__version__, settings)
+    refuse_engine(vllm_config)
+    pools = load_pools(settings)
+    refuse_other_model(pools, vllm_config, settings)
+    return PoolChooser(pools, settings)
+
+
+def _with_assigned_pools(process: Callable[..., Any]) -> Callable[..., Any]:
+    """Record each request's pools in it, or refuse the request with a client error."""
+
+    def process_with_pools(
+        self: Any, request_id: str, prompt: Any, params: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        chooser = getattr(self, CHOOSER, None)
+        if chooser is None:
+            return process(self, request_id, prompt, params, *args, **kwargs)
+        from vllm.exceptions import VLLMValidationError
+
+        if kwargs.get("resumable"):
+            raise VLLMValidationError(
+                "expert pools do not support resumable requests: their prompt grows by answers."
+            )
+        try:
+            extra_args = chooser.assign(params.extra_args)
+        except ConfigError as failure:
+            raise VLLMValidationError(str(failure)) from failure
+        request = process(self, request_id, prompt, params, *args, **kwargs)
+        request.sampling_params.extra_args = extra_args
+        return request
+
+    return process_with_pools
+
+
+def _with_bound_worker(initialise: Callable[..., None]) -> Callable[..., None]:
+    """Bind the pools as soon as the worker has loaded its model, before any run of it."""
+
+    def initialise_and_bind(self: Any, *args: Any, **kwargs: Any) -> None:
+        initialise(self, *args, **kwargs)
+        settings = read_settings(self.vllm_config.additional_config)
+        if settings is None:
+            return
+        worker = self.worker
+        load_model = worker.load_model
+
+        @functools.wraps(load_model)
+        def load_and_bind(*load_args: Any, **load_kwargs: Any) -> None:
+            from slimwise_vllm.worker_binding import bind_worker
+
+            load_model(*load_args, **load_kwargs)
+            bind_worker(worker, settings)
+
+        worker.load_model = load_and_bind
+
+    return initialise_and_bind

@@ -1,0 +1,108 @@
+"""The expert pools of a server: pool 0 is full, each keep set loaded at start is another.
+
+Legend: L MoE layers, P pools, E experts.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from slimwise.artifacts.keep_set import read_keep_set
+from slimwise.core.keep_set import KeepSet
+from slimwise.core.masking import router_bias
+from slimwise.errors import ConfigError, KeepSetError
+from slimwise_vllm.settings import FULL_POOL, PluginSettings
+
+_DIGEST_CHARS = 16
+
+
+@dataclass(frozen=True)
+class PrunedPool:
+    """A keep set under the name that requests use; the digest tells its content."""
+
+    name: str
+    path: Path
+    keep_set: KeepSet
+    backbone_digest: str
+
+    @cached_property
+    def digest(self) -> str:
+        content = json.dumps([self.keep_set.num_experts, self.keep_set.kept])
+        return hashlib.sha256(content.encode()).hexdigest()[:_DIGEST_CHARS]
+
+
+@dataclass(frozen=True)
+class Pools:
+    """All pools; those after the full one are of one model's shape."""
+
+    pruned: tuple[PrunedPool, ...]
+
+    def __post_init__(self) -> None:
+        first = self.pruned[0]
+        for pool in self.pruned[1:]:
+            if _shape(pool.keep_set) != _shape(first.keep_set):
+                raise KeepSetError(
+                    f"pool {pool.name!r} has layers x experts / top-k {_shape(pool.keep_set)}, "
+                    f"pool {first.name!r} has {_shape(first.keep_set)}: keep sets of one server "
+                    "must be of one model."
+                )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (FULL_POOL, *(pool.name for pool in self.pruned))
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Content digest of each pool; empty for the full one."""
+        return ("", *(pool.digest for pool in self.pruned))
+
+    @property
+    def num_layers(self) -> int:
+        return self.pruned[0].keep_set.num_layers
+
+    @property
+    def num_experts(self) -> int:
+        return self.pruned[0].keep_set.num_experts
+
+    @property
+    def top_k(self) -> int:
+        return self.pruned[0].keep_set.top_k
+
+    @property
+    def num_kept(self) -> tuple[int, ...]:
+        """Experts of each pool, summed over the layers."""
+        full = self.num_layers * self.num_experts
+        return (full, *(sum(pool.keep_set.num_kept_per_layer) for pool in self.pruned))
+
+    def index(self, name: str) -> int:
+        """Place of the named pool; ConfigError lists the names there are."""
+        if name not in self.names:
+            raise ConfigError(f"pool {name!r} does not exist: choose one of {self.names}.")
+        return self.names.index(name)
+
+
+def _shape(keep_set: KeepSet) -> str:
+    return f"{keep_set.num_layers} x {keep_set.num_experts} / {keep_set.top_k}"
+
+
+def load_pools(settings: PluginSettings) -> Pools:
+    """The pools of the settings' keep-set files; ArtifactError or KeepSetError names a bad one."""
+    loaded = []
+    for name, path in settings.pools.items():
+        record = read_keep_set(path)
+        loaded.append(PrunedPool(name, path, record.keep_set, record.backbone_digest))
+    return Pools(tuple(loaded))
+
+
+def pruned_experts(pools: Pools) -> Tensor:
+    """True where a pool lacks an expert, [L, P, E] bool.
+
+    SlimWise, What, item 2 (colocated).
+    """
+    full_LE = torch.zeros(pools.num_layers, pools.num_experts, dtype=torch.bool)
+    return torch.stack([full_LE, *(router_bias(pool.keep_set) != 0 for pool in pools.pruned)], 1)

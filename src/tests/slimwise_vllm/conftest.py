@@ -1,0 +1,325 @@
+"""Tiny random models that vLLM can serve, their pruned twins, and engines of them.
+
+Engines run in the test's own process, and no two tests of a module start the same one.
+"""
+
+import copy
+import gc
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from slimwise.artifacts.checkpoint_digest import checkpoint_digest
+from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
+from slimwise.core.keep_set import KeepSet
+from slimwise.core.vocabulary import Criterion
+from slimwise.provenance import Provenance
+
+NUM_EXPERTS = 16
+TOP_K = 4
+NUM_LAYERS = 4
+KEPT = tuple(
+    tuple(range(first, NUM_EXPERTS, 2)) if layer % 2 else (0, 1, 2, 5, 7, 8, 11, 15)
+    for layer, first in enumerate((0, 1, 0, 0))
+)
+SMALL = tuple(kept[2:7] for kept in KEPT)
+"""Two keep sets, of 8 and 5 experts a layer."""
+
+_SIZES: dict[str, Any] = {
+    "vocab_size": 256,
+    "hidden_size": 128,
+    "num_hidden_layers": NUM_LAYERS,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 64,
+    "num_experts": NUM_EXPERTS,
+    "num_experts_per_tok": TOP_K,
+    "moe_intermediate_size": 64,
+    "max_position_embeddings": 512,
+    "tie_word_embeddings": False,
+    "eos_token_id": None,
+    "pad_token_id": None,
+}
+_ROPE = {
+    "rope_type": "default",
+    "rope_theta": 10000.0,
+    "partial_rotary_factor": 0.5,
+    "mrope_interleaved": True,
+    "mrope_section": [6, 5, 5],
+}
+
+
+def _config(family: str) -> Any:
+    match family:
+        case "qwen3_moe":
+            return transformers.Qwen3MoeConfig(**_SIZES, norm_topk_prob=True)
+        case "qwen2_moe":
+            sizes = {**_SIZES, "shared_expert_intermediate_size": 64}
+            return transformers.Qwen2MoeConfig(**sizes)
+        case "olmoe":
+            sizes = {**_SIZES, "intermediate_size": 64}
+            return transformers.OlmoeConfig(**sizes)
+        case "gemma4":
+            sizes = {key: value for key, value in _SIZES.items() if key != "num_experts_per_tok"}
+            return transformers.Gemma4TextConfig(
+                **sizes,
+                intermediate_size=64,
+                enable_moe_block=True,
+                top_k_experts=TOP_K,
+                global_head_dim=64,
+                hidden_size_per_layer_input=0,
+                vocab_size_per_layer_input=256,
+                num_kv_shared_layers=0,
+                sliding_window=64,
+                layer_types=["sliding_attention", "full_attention"] * 2,
+            )
+        case "qwen3_5_moe":
+            return transformers.Qwen3_5MoeTextConfig(
+                **_SIZES,
+                layer_types=["linear_attention", "full_attention"] * 2,
+                linear_num_key_heads=1,
+                linear_num_value_heads=2,
+                linear_key_head_dim=64,
+                linear_value_head_dim=64,
+                shared_expert_intermediate_size=64,
+                rope_parameters=_ROPE,
+            )
+    raise AssertionError(family)
+
+
+def tiny_moe(family: str) -> Any:
+    """A random model whose routers are confident enough to disagree."""
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(_config(family))
+    for name, parameter in model.named_parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.1)
+        if name.endswith("per_expert_scale"):
+            torch.nn.init.uniform_(parameter, 0.5, 1.5)
+    dtype = torch.bfloat16 if family == "qwen3_5_moe" else torch.float32
+    return model.to(dtype).eval()
+
+
+_PER_EXPERT = re.compile(
+    r"layers\.(\d+)\..*(experts\.(gate_up_proj|down_proj)|mlp\.gate\.weight"
+    r"|router\.proj\.weight|router\.per_expert_scale)$"
+)
+
+
+def sliced(model: Any, kept: Sequence[Sequence[int]]) -> Any:
+    """The model without the other experts, made without any code of ours."""
+    config = copy.deepcopy(model.config)
+    config.num_experts = len(kept[0])
+    weights = {}
+    for name, value in model.state_dict().items():
+        match = _PER_EXPERT.search(name)
+        weights[name] = value[list(kept[int(match[1])])] if match else value
+    pruned = transformers.AutoModelForCausalLM.from_config(config).to(model.dtype)
+    pruned.load_state_dict(weights)
+    return pruned.eval()
+
+
+@dataclass(frozen=True)
+class TinyBackbone:
+    """A saved model, its keep-set files, and the folder of the model pruned to the first."""
+
+    family: str
+    folder: Path
+    pruned_folder: Path
+    keep_set: Path
+    small_keep_set: Path
+
+    @property
+    def dtype(self) -> str:
+        return "bfloat16" if self.family == "qwen3_5_moe" else "float32"
+
+    def additional_config(self, **settings: Any) -> dict[str, Any]:
+        pools = {"half": str(self.keep_set), "small": str(self.small_keep_set)}
+        return {"slimwise": {"pools": pools, "default_pool": "half", **settings}}
+
+
+def save_keep_set(path: Path, model: Path, kept: Sequence[Sequence[int]] = KEPT) -> Path:
+    keep_set = KeepSet(tuple(map(tuple, kept)), NUM_EXPERTS, TOP_K)
+    record = KeepSetRecord(keep_set, Criterion.REAP, checkpoint_digest(model), "tiny")
+    write_keep_set(path, record, Provenance("", "", "", {}, ""))
+    return path
+
+
+@pytest.fixture(scope="session")
+def tiny_backbone(tmp_path_factory) -> Callable[[str], TinyBackbone]:
+    """A function from a family to its saved tiny models; each is made once."""
+    made: dict[str, TinyBackbone] = {}
+
+    def make(family: str) -> TinyBackbone:
+        if family not in made:
+            root = tmp_path_factory.mktemp(family)
+            folder, pruned_folder = root / "full", root / "pruned"
+            model = tiny_moe(family)
+            model.save_pretrained(folder)
+            sliced(model, KEPT).save_pretrained(pruned_folder)
+            made[family] = TinyBackbone(
+                family,
+                folder,
+                pruned_folder,
+                save_keep_set(root / "half.json", folder),
+                save_keep_set(root / "small.json", folder, SMALL),
+            )
+        return made[family]
+
+    return make
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quiet_engine():
+    os.environ.update(
+        VLLM_ENABLE_V1_MULTIPROCESSING="0",
+        VLLM_CPU_OMP_THREADS_BIND="nobind",
+        VLLM_NO_USAGE_STATS="1",
+        VLLM_LOGGING_LEVEL="WARNING",
+        HF_HUB_OFFLINE="1",
+        TORCHDYNAMO_DISABLE="1",
+    )
+
+
+@pytest.fixture(scope="module")
+def start_engine(_quiet_engine) -> Any:
+    """A function that starts an engine of a folder; all end with the module."""
+    engines = []
+
+    def start(folder: Path, **options: Any) -> Any:
+        import vllm
+
+        settings: dict[str, Any] = {
+            "model": str(folder),
+            "skip_tokenizer_init": True,
+            "enforce_eager": True,
+            "max_model_len": 256,
+            "max_num_seqs": 16,
+            "kv_cache_memory_bytes": 1 << 26,
+            "enable_prefix_caching": False,
+            "disable_log_stats": True,
+        }
+        engine = vllm.LLM(**(settings | options))
+        engines.append(engine)
+        return engine
+
+    yield start
+    engines.clear()
+    gc.collect()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An answer with what is needed to compare it to another engine's."""
+
+    prompt: list[int]
+    prompt_logprobs: list[float]
+    answer: list[int]
+    logprobs: list[float]
+    num_cached_tokens: int
+
+
+def _turn(output: Any, answer: Any) -> Turn:
+    prompt = list(output.prompt_token_ids)
+    scored = zip(prompt[1:], (output.prompt_logprobs or [])[1:], strict=False)
+    return Turn(
+        prompt,
+        [entry[token].logprob for token, entry in scored],
+        list(answer.token_ids),
+        [e[t].logprob for t, e in zip(answer.token_ids, answer.logprobs, strict=True)],
+        output.num_cached_tokens or 0,
+    )
+
+
+@pytest.fixture(scope="session")
+def sampling() -> Callable[..., Any]:
+    """A function from serving arguments to greedy, scored sampling parameters."""
+
+    def parameters(
+        num_tokens: int = 12, *, prompt_logprobs: int | None = None, n: int = 1, **arguments: str
+    ) -> Any:
+        import vllm
+
+        return vllm.SamplingParams(
+            temperature=1.0 if n > 1 else 0.0,
+            n=n,
+            seed=0 if n > 1 else None,
+            max_tokens=num_tokens,
+            logprobs=0,
+            prompt_logprobs=prompt_logprobs,
+            detokenize=False,
+            ignore_eos=True,
+            extra_args={f"slimwise_{name}": value for name, value in arguments.items()},
+        )
+
+    return parameters
+
+
+@pytest.fixture(scope="session")
+def ask() -> Callable[..., list[Turn]]:
+    """A function that puts prompts to an engine, all at once; n > 1 gives n turns a prompt."""
+
+    def turns(engine: Any, prompts: Sequence[Sequence[int]], parameters: Any) -> list[Turn]:
+        inputs = [{"prompt_token_ids": list(prompt)} for prompt in prompts]
+        outputs = engine.generate(inputs, parameters, use_tqdm=False)
+        return [_turn(output, answer) for output in outputs for answer in output.outputs]
+
+    return turns
+
+
+@pytest.fixture(scope="session")
+def prompts() -> list[list[int]]:
+    """Five prompts of different lengths."""
+    generator = torch.Generator().manual_seed(1)
+    lengths = (1, 2, 17, 24, 40)
+    return [torch.randint(3, 256, (n,), generator=generator).tolist() for n in lengths]
+
+
+@pytest.fixture(scope="session")
+def reference() -> Callable[..., tuple[list[int], list[float]]]:
+    """A function that scores a turn by transformers alone.
+
+    It gives the greedy choice and the answer's log-probability at every position, with one model
+    on [0, N-1) and another from the last prompt token on.
+    """
+
+    def scored(prefill: Any, decode: Any, turn: Turn) -> tuple[list[int], list[float]]:
+        cache = transformers.DynamicCache(config=prefill.config)
+        ids = torch.tensor([turn.prompt + turn.answer[:-1]])
+        boundary = len(turn.prompt) - 1
+        with torch.inference_mode():
+            if boundary:
+                prefill(input_ids=ids[:, :boundary], past_key_values=cache, use_cache=True)
+            logits = decode(
+                input_ids=ids[:, boundary:],
+                past_key_values=cache,
+                position_ids=torch.arange(boundary, ids.shape[1])[None],
+                use_cache=True,
+            ).logits[0]
+        logprobs = logits.float().log_softmax(-1)
+        answered = logprobs[range(len(turn.answer)), turn.answer]
+        return logprobs.argmax(-1).tolist(), answered.tolist()
+
+    return scored
+
+
+@pytest.fixture(scope="session")
+def hf_models(tiny_backbone) -> Callable[[str], tuple[Any, Any]]:
+    """A function from a family to its full and its pruned model in transformers."""
+
+    def load(family: str) -> tuple[Any, Any]:
+        backbone = tiny_backbone(family)
+        full, pruned = (
+            transformers.AutoModelForCausalLM.from_pretrained(folder, dtype="auto").eval()
+            for folder in (backbone.folder, backbone.pruned_folder)
+        )
+        return full, pruned
+
+    return load
