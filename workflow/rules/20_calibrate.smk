@@ -18,7 +18,7 @@ rule collect_stats:
         cfg=stage_json(study.calibration),
         code=code_digest("slimwise.calibrate.run"),
         work=paths.work("calibrate"),
-    # Threads that wait by spinning slow this stage up to 6 times where cores are shared.
+    # Threads that wait by spinning slow this stage 3 to 4 times where cores are shared.
     shell:
         "OMP_WAIT_POLICY=passive slimwise collect-stats --config {params.cfg:q} --backbone {input.backbone} --out {output.stats} --work {params.work} 2> {log}"
 
