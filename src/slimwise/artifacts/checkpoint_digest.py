@@ -7,14 +7,16 @@ from slimwise.artifacts.backbone_record import BackboneRecord
 from slimwise.artifacts.weight_files import LENGTH_BYTES, read_weights
 from slimwise.errors import CheckpointError
 
+_WHOLE_FILE_BYTES = 256 * 2**20
 _SAMPLES_PER_FILE = 64
 _SAMPLE_BYTES = 4096
 
 
 def checkpoint_digest(folder: Path) -> str:
-    """Hex SHA-256 over config.json, and headers, sizes and samples of the weight files.
+    """Hex SHA-256 over config.json, and headers, sizes and bytes of the weight files.
 
-    Samples tell models of one shape apart, such as two trainings of the same model.
+    Of files above 256 MiB only even samples are read, enough to tell two trainings of one model
+    apart; an edit of a few tensors between samples would go unseen there.
     CheckpointError if the weights are incomplete.
     """
     digest = hashlib.sha256(_config_bytes(folder))
@@ -43,8 +45,10 @@ def _config_bytes(folder: Path) -> bytes:
 
 
 def _pieces(path: Path) -> list[bytes]:
-    """The header, then samples at even distances."""
+    """The whole file if it is small, else its header and samples at even distances."""
     size = path.stat().st_size
+    if size <= _WHOLE_FILE_BYTES:
+        return [path.read_bytes()]
     with path.open("rb") as content:
         length = content.read(LENGTH_BYTES)
         pieces = [length, content.read(int.from_bytes(length, "little"))]
