@@ -20,6 +20,10 @@ from slimwise.artifacts.checkpoint_digest import checkpoint_digest
 from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import Criterion
+from slimwise.export.config import ExportConfig
+from slimwise.export.run import run as export_decoder
+from slimwise.inspect.config import BackboneConfig
+from slimwise.inspect.run import run as inspect_backbone
 from slimwise.provenance import Provenance
 
 NUM_EXPERTS = 16
@@ -126,6 +130,17 @@ def sliced(model: Any, kept: Sequence[Sequence[int]]) -> Any:
     return pruned.eval()
 
 
+EXPORTED = ("qwen3_moe", "qwen3_5_moe")
+"""Families that slimwise itself exports; of the others the plugin alone is tested."""
+
+
+def export(folder: Path, keep_set: Path, out: Path) -> None:
+    (folder / "tokenizer.json").write_text("{}")
+    record = folder.with_suffix(".json")
+    inspect_backbone(BackboneConfig(model=str(folder), name="tiny"), out=record)
+    export_decoder(ExportConfig(), backbone=record, keep_set=keep_set, out=out)
+
+
 @dataclass(frozen=True)
 class TinyBackbone:
     """A saved model, its keep-set files, and the folder of the model pruned to the first."""
@@ -147,7 +162,8 @@ class TinyBackbone:
 
 def save_keep_set(path: Path, model: Path, kept: Sequence[Sequence[int]] = KEPT) -> Path:
     keep_set = KeepSet(tuple(map(tuple, kept)), NUM_EXPERTS, TOP_K)
-    record = KeepSetRecord(keep_set, Criterion.REAP, checkpoint_digest(model), "tiny")
+    model_type = transformers.AutoConfig.from_pretrained(model).model_type
+    record = KeepSetRecord(keep_set, Criterion.REAP, checkpoint_digest(model), model_type)
     write_keep_set(path, record, Provenance("", "", "", {}, ""))
     return path
 
@@ -163,14 +179,13 @@ def tiny_backbone(tmp_path_factory) -> Callable[[str], TinyBackbone]:
             folder, pruned_folder = root / "full", root / "pruned"
             model = tiny_moe(family)
             model.save_pretrained(folder)
-            sliced(model, KEPT).save_pretrained(pruned_folder)
-            made[family] = TinyBackbone(
-                family,
-                folder,
-                pruned_folder,
-                save_keep_set(root / "half.json", folder),
-                save_keep_set(root / "small.json", folder, SMALL),
-            )
+            half = save_keep_set(root / "half.json", folder)
+            small = save_keep_set(root / "small.json", folder, SMALL)
+            if family in EXPORTED:
+                export(folder, half, pruned_folder)
+            else:
+                sliced(model, KEPT).save_pretrained(pruned_folder)
+            made[family] = TinyBackbone(family, folder, pruned_folder, half, small)
         return made[family]
 
     return make

@@ -11,7 +11,8 @@ FAMILY = "qwen3_moe"
 MODES = ("full", "pruned", "slimwise", "reverse")
 TOLERANCE = 1e-4
 """float32, four layers: batches of another size sum in another order."""
-BLOCK_TOKENS = 16
+BLOCK_TOKENS = 32
+"""The smallest that vLLM's CPU attention takes."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def engine(backbone, start_engine, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cramped_engine(backbone, start_engine):
-    """One that can hold about two requests of 60 tokens."""
+    """One that can hold about three requests of 80 tokens."""
     return start_engine(
         backbone.folder,
         dtype="float32",
@@ -99,7 +100,7 @@ def test_two_pools_and_a_pool_for_each_phase(engine, ask, sampling, prompts, exp
 @pytest.mark.parametrize("mode", MODES)
 def test_every_size_of_chunk(engine, ask, sampling, prompts, expected, mode, monkeypatch):
     asked = prompts[3:]
-    for chunk_tokens in range(2, len(asked[0]) + 2):
+    for chunk_tokens in range(1, len(asked[0]) + 2):
         monkeypatch.setattr(scheduler(engine), "max_num_scheduled_tokens", chunk_tokens)
         assert_same(ask(engine, asked, sampling(mode=mode)), expected[mode][3:])
 
