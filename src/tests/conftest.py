@@ -1,34 +1,39 @@
 """Tiny random models of the supported families, built by their real classes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 import torch
 import transformers
 
+from slimwise.core.moe import GateActivation, GateRule
 from slimwise.inspect.config import BackboneConfig
 from slimwise.inspect.run import run as inspect_backbone
 
 NUM_EXPERTS = 16
 TOP_K = 4
 
-_SIZES = {
+_SIZES: dict[str, Any] = {
     "vocab_size": 64,
     "hidden_size": 32,
     "num_hidden_layers": 2,
     "num_attention_heads": 2,
     "num_key_value_heads": 1,
     "head_dim": 16,
-    "num_experts": NUM_EXPERTS,
-    "num_experts_per_tok": TOP_K,
-    "moe_intermediate_size": 8,
     "max_position_embeddings": 64,
     "tie_word_embeddings": False,
     "dtype": "float32",
 }
-_HYBRID = {
+_EXPERTS: dict[str, Any] = {
+    "num_experts": NUM_EXPERTS,
+    "num_experts_per_tok": TOP_K,
+    "moe_intermediate_size": 8,
+}
+_HYBRID: dict[str, Any] = {
     "layer_types": ["linear_attention", "full_attention"],
     "linear_num_key_heads": 1,
     "linear_num_value_heads": 2,
@@ -43,7 +48,7 @@ _HYBRID = {
         "mrope_section": [2, 1, 1],
     },
 }
-_VISION = {
+_VISION: dict[str, Any] = {
     "depth": 1,
     "hidden_size": 16,
     "intermediate_size": 16,
@@ -52,41 +57,144 @@ _VISION = {
     "patch_size": 4,
     "num_position_embeddings": 4,
 }
+_PARALLEL: dict[str, Any] = {
+    "num_experts": NUM_EXPERTS,
+    "top_k_experts": TOP_K,
+    "moe_intermediate_size": 8,
+    "enable_moe_block": True,
+    "intermediate_size": 24,
+    "global_head_dim": 16,
+    "sliding_window": 8,
+    "layer_types": ["sliding_attention", "full_attention"],
+    "hidden_size_per_layer_input": 0,
+    "vocab_size_per_layer_input": 64,
+}
+_PARALLEL_VISION: dict[str, Any] = {
+    "hidden_size": 16,
+    "intermediate_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "patch_size": 4,
+    "position_embedding_size": 8,
+    "pooling_kernel_size": 1,
+}
 
-MODELS = ("hybrid", "wrapper", "renormalised", "plain")
-"""A hybrid text model, its wrapper with a vision tower, and two attention-only gate rules."""
+
+@dataclass(frozen=True)
+class TinyModel:
+    """A random model with two MoE layers of 16 experts, top-4, hidden 32, expert width 8."""
+
+    config: Callable[[], Any]
+    shared_width: int = 0
+    renormalised: bool = True
+    per_expert_scale: bool = False
+    is_wrapper: bool = False
+
+    @property
+    def gate_rule(self) -> GateRule:
+        return GateRule(GateActivation.SOFTMAX, self.renormalised, self.per_expert_scale)
+
+    @property
+    def auto_class(self) -> Any:
+        """The class that loads the whole model, towers included."""
+        wrapper, text = transformers.AutoModelForImageTextToText, transformers.AutoModelForCausalLM
+        return wrapper if self.is_wrapper else text
 
 
-def _tiny_config(kind: str) -> Any:
-    match kind:
-        case "hybrid":
-            return transformers.Qwen3_5MoeTextConfig(**_SIZES, **_HYBRID)
-        case "wrapper":
-            text = {**_SIZES, **_HYBRID, "mtp_num_hidden_layers": 1}
-            return transformers.Qwen3_5MoeConfig(
-                text_config=text, vision_config=_VISION, dtype="float32"
+def _hybrid_wrapper() -> Any:
+    text = {**_SIZES, **_EXPERTS, **_HYBRID, "mtp_num_hidden_layers": 1}
+    return transformers.Qwen3_5MoeConfig(text_config=text, vision_config=_VISION, dtype="float32")
+
+
+def _parallel_wrapper() -> Any:
+    return transformers.Gemma4Config(
+        text_config={**_SIZES, **_PARALLEL},
+        vision_config=_PARALLEL_VISION,
+        audio_config=None,
+        tie_word_embeddings=False,
+        dtype="float32",
+    )
+
+
+TINY_MODELS: Mapping[str, TinyModel] = MappingProxyType(
+    {
+        "hybrid": TinyModel(
+            lambda: transformers.Qwen3_5MoeTextConfig(**_SIZES, **_EXPERTS, **_HYBRID), 8
+        ),
+        "wrapper": TinyModel(_hybrid_wrapper, 8, is_wrapper=True),
+        "renormalised": TinyModel(
+            lambda: transformers.Qwen3MoeConfig(**_SIZES, **_EXPERTS, norm_topk_prob=True)
+        ),
+        "plain": TinyModel(
+            lambda: transformers.Qwen3MoeConfig(**_SIZES, **_EXPERTS), renormalised=False
+        ),
+        "shared": TinyModel(
+            lambda: transformers.Qwen2MoeConfig(
+                **_SIZES, **_EXPERTS, shared_expert_intermediate_size=12
+            ),
+            12,
+            renormalised=False,
+        ),
+        "parallel": TinyModel(
+            lambda: transformers.Gemma4TextConfig(**_SIZES, **_PARALLEL), 24, per_expert_scale=True
+        ),
+        "parallel_wrapper": TinyModel(
+            _parallel_wrapper, 24, per_expert_scale=True, is_wrapper=True
+        ),
+        "mixtral": TinyModel(
+            lambda: transformers.MixtralConfig(
+                **_SIZES, num_local_experts=16, num_experts_per_tok=4, intermediate_size=8
             )
-        case _:
-            return transformers.Qwen3MoeConfig(**_SIZES, norm_topk_prob=kind == "renormalised")
+        ),
+        "olmoe": TinyModel(
+            lambda: transformers.OlmoeConfig(
+                **_SIZES, num_experts=16, num_experts_per_tok=4, intermediate_size=8
+            ),
+            renormalised=False,
+        ),
+    }
+)
+"""One entry proves a family: every test that takes `kind` runs on it."""
+
+
+@pytest.fixture(params=list(TINY_MODELS))
+def kind(request) -> str:
+    """Each of TINY_MODELS, in tests that name none themselves."""
+    return request.param
+
+
+@pytest.fixture
+def tiny_facts(kind) -> TinyModel:
+    """What is known of the model beforehand."""
+    return TINY_MODELS[kind]
 
 
 @pytest.fixture(scope="session")
 def tiny_model() -> Callable[[str], Any]:
-    """A function from one of MODELS to a float32 model whose routers disagree with each other."""
+    """A function from one of TINY_MODELS to a float32 model whose routers differ from another."""
 
     def build(kind: str) -> Any:
         torch.manual_seed(0)
-        config = _tiny_config(kind)
-        wrapper = transformers.Qwen3_5MoeForConditionalGeneration
-        model = (
-            wrapper(config)
-            if kind == "wrapper"
-            else transformers.AutoModelForCausalLM.from_config(config)
-        )
-        for parameter in model.parameters():
+        model = TINY_MODELS[kind].auto_class.from_config(TINY_MODELS[kind].config())
+        for name, parameter in model.named_parameters():
             if parameter.dim() > 1:
                 torch.nn.init.normal_(parameter, std=0.2)
+            elif name.endswith("per_expert_scale"):
+                torch.nn.init.uniform_(parameter, 0.5, 1.5)
         return model.float().eval()
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def tiny_decoder(tiny_model) -> Callable[[str], Any]:
+    """A function to the same models without LM head and towers."""
+
+    def build(kind: str) -> Any:
+        base = tiny_model(kind).base_model
+        return getattr(base, "language_model", base)
 
     return build
 

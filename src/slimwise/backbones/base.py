@@ -65,7 +65,7 @@ class ExpertLayout:
 
 @dataclass(frozen=True)
 class MoEModules:
-    """The modules of one MoE layer in a loaded model."""
+    """The modules of one MoE layer in a loaded model; router is the one that makes the logits."""
 
     router: nn.Module
     experts: nn.Module

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slimwise.backbones import qwen_moe
+from slimwise.backbones import config_keys
 from slimwise.backbones.base import Config, Dropped, ExpertLayout, MoEModules, TensorRole
+from slimwise.backbones.expert_names import ExpertNames, decoder_layers
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _WRAPPER_TYPE = "qwen3_5_moe"
 _MTP_LAYERS_KEY = "mtp_num_hidden_layers"
+_NAMES = ExpertNames()
 
 
 class Qwen35MoeBackbone:
@@ -29,44 +31,41 @@ class Qwen35MoeBackbone:
         text = _text(config)
         return MoEShape(
             num_layers=len(self.moe_layers(config)),
-            num_experts=qwen_moe.num_experts(text),
-            top_k=qwen_moe.count(text, "num_experts_per_tok"),
-            hidden_size=qwen_moe.count(text, "hidden_size"),
-            expert_width=qwen_moe.count(text, "moe_intermediate_size"),
-            shared_expert_width=qwen_moe.count(text, "shared_expert_intermediate_size"),
+            num_experts=config_keys.num_experts(text),
+            top_k=config_keys.count(text, "num_experts_per_tok"),
+            hidden_size=config_keys.count(text, "hidden_size"),
+            expert_width=config_keys.count(text, "moe_intermediate_size"),
+            shared_expert_width=config_keys.count(text, "shared_expert_intermediate_size"),
         )
 
     def gate_rule(self, config: Config) -> GateRule:
         return GateRule(GateActivation.SOFTMAX, renormalised=True)
 
     def dtype(self, config: Config) -> str:
-        return qwen_moe.dtype(_text(config), config)
+        return config_keys.dtype(_text(config), config)
 
     def moe_layers(self, config: Config) -> tuple[int, ...]:
-        return tuple(range(qwen_moe.count(_text(config), "num_hidden_layers")))
+        return tuple(range(config_keys.count(_text(config), "num_hidden_layers")))
 
     def tensor_role(self, name: str) -> TensorRole:
-        return Dropped() if name.startswith("mtp.") else qwen_moe.tensor_role(name)
+        return Dropped() if name.startswith("mtp.") else _NAMES.tensor_role(name)
 
     def layouts(self, shape: MoEShape) -> tuple[ExpertLayout, ...]:
-        return qwen_moe.layouts(shape)
+        return _NAMES.layouts(shape)
 
     def pruned_config(self, config: Config, num_kept: int) -> dict[str, Any]:
-        pruned = qwen_moe.with_num_experts(_text(config), num_kept)
+        pruned = config_keys.with_num_experts(_text(config), num_kept)
         if _MTP_LAYERS_KEY in pruned:
             pruned[_MTP_LAYERS_KEY] = 0
-        return {**config, "text_config": pruned} if _is_wrapper(config) else pruned
+        return config_keys.with_text_part(config, _WRAPPER_TYPE, pruned)
 
     def moe_modules(self, model: nn.Module) -> tuple[MoEModules, ...]:
-        return qwen_moe.moe_modules(model)
+        blocks = [layer.mlp for layer in decoder_layers(model)]
+        return tuple(MoEModules(block.gate, block.experts) for block in blocks)
 
     def router_logits(self, router_output: Any) -> Tensor:
         return router_output[0]
 
 
-def _is_wrapper(config: Config) -> bool:
-    return config.get("model_type") == _WRAPPER_TYPE
-
-
 def _text(config: Config) -> Config:
-    return qwen_moe.nested(config, "text_config") if _is_wrapper(config) else config
+    return config_keys.text_part(config, _WRAPPER_TYPE)

@@ -6,13 +6,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from slimwise.backbones.attention_moe import MIXTRAL, OLMOE, QWEN2_MOE, QWEN3_MOE
 from slimwise.backbones.base import Backbone
+from slimwise.backbones.gemma4_moe import Gemma4MoeBackbone
 from slimwise.backbones.qwen3_5_moe import Qwen35MoeBackbone
-from slimwise.backbones.qwen3_moe import Qwen3MoeBackbone
 from slimwise.core.moe import GateRule, MoEShape
 from slimwise.errors import BackboneError
 
-_FAMILIES: tuple[Backbone, ...] = (Qwen35MoeBackbone(), Qwen3MoeBackbone())
+_FAMILIES: tuple[Backbone, ...] = (
+    Qwen35MoeBackbone(),
+    Gemma4MoeBackbone(),
+    QWEN2_MOE,
+    QWEN3_MOE,
+    MIXTRAL,
+    OLMOE,
+)
 _BY_MODEL_TYPE: Mapping[str, Backbone] = MappingProxyType(
     {model_type: family for family in _FAMILIES for model_type in family.model_types}
 )

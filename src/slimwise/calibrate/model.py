@@ -32,7 +32,8 @@ def load_decoder(record: BackboneRecord, config: CalibrationConfig) -> Any:
             f"{record.model} does not fill the model: {len(absent)} tensors are missing or of "
             f"another shape, first {absent[0]}. Fetch the checkpoint again."
         )
-    return model.base_model.to(_device(config)).eval()
+    decoder = getattr(model.base_model, "language_model", model.base_model)
+    return decoder.to(_device(config)).eval()
 
 
 def _device(config: CalibrationConfig) -> str:

@@ -7,19 +7,16 @@ import transformers
 
 from slimwise.backbones.base import Copied, Dropped, ExpertStack, SingleExpert
 from slimwise.backbones.registry import backbone_for, inspect_checkpoint
-from slimwise.core.moe import GateActivation, GateRule, MoEShape
+from slimwise.core.moe import MoEShape
 from slimwise.errors import BackboneError
 
 
-@pytest.mark.parametrize(
-    ("kind", "shared", "renormalised"),
-    [("hybrid", 8, True), ("wrapper", 8, True), ("renormalised", 0, True), ("plain", 0, False)],
-)
-def test_shape_and_gate_rule_of_real_checkpoints(tiny_checkpoint, kind, shared, renormalised):
+def test_shape_and_gate_rule_of_real_checkpoints(tiny_checkpoint, kind, tiny_facts):
     found = inspect_checkpoint(tiny_checkpoint(kind))
-    assert found.shape == MoEShape(2, 16, 4, 32, 8, shared)
-    assert found.gate_rule == GateRule(GateActivation.SOFTMAX, renormalised)
+    assert found.shape == MoEShape(2, 16, 4, 32, 8, tiny_facts.shared_width)
+    assert found.gate_rule == tiny_facts.gate_rule
     assert found.backbone.dtype(found.config) == "float32"
+    assert found.backbone.moe_layers(found.config) == (0, 1)
 
 
 @pytest.mark.parametrize("prefix", ["model.", "model.language_model.", ""])
@@ -38,6 +35,19 @@ def test_roles_by_name(prefix):
     assert role("model.visual.blocks.0.mlp.gate.weight") == Copied()
 
 
+def test_scales_and_biases_of_a_router_follow_its_rows():
+    role = backbone_for("qwen3_moe").tensor_role
+    for name in ("gate.bias", "gate.e_score_correction_bias"):
+        assert role(f"model.layers.3.mlp.{name}") == ExpertStack(3, name)
+    role = backbone_for("gemma4").tensor_role
+    layer = "model.language_model.layers.3."
+    for name in ("router.per_expert_scale", "router.proj.weight", "experts.down_proj"):
+        assert role(layer + name) == ExpertStack(3, name)
+    for name in (f"{layer}router.scale", f"{layer}mlp.gate_proj.weight"):
+        assert role(name) == Copied()
+    assert role("model.vision_tower.encoder.layers.3.router.proj.weight") == Copied()
+
+
 def test_dense_layers_are_no_moe_layers():
     config = {"num_hidden_layers": 6, "mlp_only_layers": [3], "decoder_sparse_step": 2}
     assert backbone_for("qwen3_moe").moe_layers(config) == (1, 5)
@@ -53,11 +63,10 @@ def test_expert_count_is_written_under_its_own_name(key):
     assert config["text_config"][key] == 256
 
 
-def test_modules_of_a_loaded_model(tiny_model):
-    for kind in ("hybrid", "plain"):
-        model = tiny_model(kind).base_model
-        modules = backbone_for(model.config.model_type).moe_modules(model)
-        assert [layer.router.weight.shape for layer in modules] == [(16, 32)] * 2
+def test_modules_of_a_loaded_model(tiny_model, kind):
+    model = tiny_model(kind)
+    modules = backbone_for(model.config.model_type).moe_modules(model.base_model)
+    assert [layer.router.weight.shape for layer in modules] == [(16, 32)] * 2
 
 
 @pytest.mark.parametrize(
@@ -101,3 +110,9 @@ def test_class_of_the_largest_target_agrees():
     config = transformers.Qwen3_5MoeConfig().to_dict()
     shape = backbone_for("qwen3_5_moe").shape(config)
     assert shape == MoEShape(40, 256, 8, 2048, 512, 512)
+
+
+def test_a_dense_model_of_the_family_is_refused():
+    config = {"num_hidden_layers": 2, "enable_moe_block": False}
+    with pytest.raises(BackboneError, match="no experts"):
+        backbone_for("gemma4_text").moe_layers(config)

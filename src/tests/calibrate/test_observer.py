@@ -10,7 +10,6 @@ from slimwise.core.moe import GateActivation, GateRule
 from slimwise.core.routing_stats import RoutingStats
 from slimwise.errors import BackboneError
 
-KINDS = ("hybrid", "renormalised", "plain")
 SUMS = tuple(RoutingStats.__dataclass_fields__)
 SOFTMAX = GateRule(GateActivation.SOFTMAX, renormalised=True)
 
@@ -28,30 +27,39 @@ def _observe(model, sequences) -> RoutingStats:
 
 def _naive_stats(model, sequence) -> RoutingStats:
     """One token, one expert at a time, on inputs that hooks caught."""
-    stats = RoutingStats.zeros(len(model.layers), model.config.num_experts)
-    caught = []
+    family = backbone_for(model.config.model_type)
+    layers = family.moe_modules(model)
+    stats = RoutingStats.zeros(len(layers), 16)
+    logits, inputs = [], []
     hooks = [
-        layer.mlp.experts.register_forward_pre_hook(lambda _, inputs: caught.append(inputs))
-        for layer in model.layers
+        hook
+        for layer in layers
+        for hook in (
+            layer.router.register_forward_hook(lambda *call: logits.append(call[-1])),
+            layer.experts.register_forward_pre_hook(lambda *call: inputs.append(call[-1])),
+        )
     ]
     with torch.inference_mode():
         model(torch.tensor([sequence]), use_cache=False)
-        for layer, (hidden_TD, ids_TK, gates_TK) in enumerate(caught):
-            block = model.layers[layer].mlp
+        for layer, (output, (hidden_TD, ids_TK, gates_TK)) in enumerate(
+            zip(logits, inputs, strict=True)
+        ):
+            softmax_TE = family.router_logits(output).softmax(dim=-1)
             for token, hidden_D in enumerate(hidden_TD):
-                softmax_E = (block.gate.weight @ hidden_D).softmax(dim=-1)
                 for expert, gate in zip(ids_TK[token].tolist(), gates_TK[token], strict=True):
-                    gate_up = block.experts.gate_up_proj[expert] @ hidden_D
-                    left, right = gate_up.chunk(2)
-                    act = torch.nn.functional.silu(left) * right
-                    norm = (block.experts.down_proj[expert] @ act).norm().item()
-                    values = (1, gate.item(), norm, gate.item() * norm)
-                    soft = softmax_E[expert].item()
-                    for name, value in zip(SUMS, (*values, soft, soft * norm), strict=True):
+                    norm = _expert_output(layers[layer].experts, expert, hidden_D).norm().item()
+                    soft = softmax_TE[token, expert].item()
+                    values = (1, gate.item(), norm, gate.item() * norm, soft, soft * norm)
+                    for name, value in zip(SUMS, values, strict=True):
                         getattr(stats, name)[layer, expert] += value
     for hook in hooks:
         hook.remove()
     return stats
+
+
+def _expert_output(experts, expert, hidden_D):
+    left, right = (experts.gate_up_proj[expert] @ hidden_D).chunk(2)
+    return experts.down_proj[expert] @ (experts.act_fn(left) * right)
 
 
 def _assert_close(found: RoutingStats, expected: RoutingStats, rtol: float) -> None:
@@ -62,19 +70,17 @@ def _assert_close(found: RoutingStats, expected: RoutingStats, rtol: float) -> N
         )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_equals_a_loop_over_tokens_and_experts(tiny_model, kind):
-    model = tiny_model(kind).base_model
+def test_equals_a_loop_over_tokens_and_experts(tiny_decoder, kind):
+    model = tiny_decoder(kind)
     (sequence,) = _sequences(23)
     # float32 sums in another order.
     _assert_close(_observe(model, [sequence]), _naive_stats(model, sequence), rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("implementation", ["grouped_mm", "batched_mm"])
-def test_the_model_computes_the_same_bits(tiny_model, kind, dtype, implementation):
-    model = tiny_model(kind).base_model.to(dtype)
+def test_the_model_computes_the_same_bits(tiny_decoder, kind, dtype, implementation):
+    model = tiny_decoder(kind).to(dtype)
     model.set_experts_implementation(implementation)
     (batch,) = token_batches(_sequences(17, 9), 100)
     inputs = {"input_ids": batch.ids_BS, "attention_mask": batch.mask_BS, "use_cache": False}
@@ -90,17 +96,16 @@ def test_the_model_computes_the_same_bits(tiny_model, kind, dtype, implementatio
     assert model.config._experts_implementation == implementation
 
 
-def test_a_fallback_class_is_observed_too(tiny_model):
-    model = tiny_model("plain").base_model
+def test_a_fallback_class_is_observed_too(tiny_decoder):
+    model = tiny_decoder("plain")
     sequences = _sequences(11)
     expected = _observe(model, sequences)
     model.set_experts_implementation("eager")
     _assert_close(_observe(model, sequences), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_padding_never_counts(tiny_model, kind):
-    model = tiny_model(kind).base_model
+def test_padding_never_counts(tiny_decoder, kind):
+    model = tiny_decoder(kind)
     sequences = _sequences(30, 11, 3)
     padded = _observe(model, sequences)
     alone = [_observe(model, [sequence]) for sequence in sequences]
@@ -109,8 +114,8 @@ def test_padding_never_counts(tiny_model, kind):
     assert padded.tokens_LE.sum(dim=1).tolist() == [44 * 4, 44 * 4]
 
 
-def test_layers_that_overflow_are_named(tiny_model):
-    model = tiny_model("plain").base_model
+def test_layers_that_overflow_are_named(tiny_decoder):
+    model = tiny_decoder("plain")
     with torch.no_grad():
         model.layers[1].mlp.experts.down_proj.fill_(torch.inf)
     with pytest.raises(BackboneError, match="MoE layer 1"):

@@ -11,6 +11,8 @@ from safetensors.torch import load_file, save_file
 from slimwise.artifacts.keep_set import read_keep_set
 from slimwise.artifacts.manifest import verify_manifest
 from slimwise.artifacts.weight_files import read_weights
+from slimwise.backbones.base import ExpertStack, SingleExpert
+from slimwise.backbones.registry import inspect_checkpoint
 from slimwise.errors import ArtifactError, CheckpointError, KeepSetError
 from slimwise.export.run import SCHEMA
 
@@ -31,7 +33,6 @@ def _edit_weights(folder, change):
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
 
 
-@pytest.mark.parametrize("kind", ["hybrid", "wrapper", "plain"])
 @pytest.mark.parametrize("fused", [False, True])
 def test_keeping_everything_is_a_copy(tiny_checkpoint, export, kind, fused):
     folder = tiny_checkpoint(kind, fused=fused)
@@ -106,20 +107,55 @@ def test_multi_token_prediction_head_is_dropped_with_its_experts(tiny_checkpoint
 
 
 def _quantise(tensors):
-    for name in [name for name in tensors if ".mlp.experts." in name]:
+    for name in [name for name in tensors if "experts." in name]:
         tensors[name] = tensors[name].to(torch.float8_e4m3fn)
-        tensors[f"{name}_scale_inv"] = torch.rand(1, 1) + 0.5
+        rows = tensors[name].shape[:-2]
+        tensors[f"{name}_scale_inv"] = torch.rand(*rows, 1, 1) + 0.5
 
 
-def test_scales_are_sliced_like_their_weights(tiny_checkpoint, export):
-    folder = tiny_checkpoint("plain")
-    _edit_weights(folder, _quantise)
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("quantised", [False, True])
+def test_every_byte_is_copied_sliced_or_renumbered(tiny_checkpoint, export, kind, fused, quantised):
+    folder = tiny_checkpoint(kind, fused=fused)
+    if quantised:
+        _edit_weights(folder, _quantise)
+    before, after = load_file(folder / "model.safetensors"), {}
+    for name, tensor in before.items():
+        match inspect_checkpoint(folder).backbone.tensor_role(name):
+            case ExpertStack(layer=layer):
+                after[name] = tensor[list(KEPT[layer])]
+            case SingleExpert(layer=layer, expert=expert) as role:
+                if expert in KEPT[layer]:
+                    after[role.renumbered(KEPT[layer].index(expert))] = tensor
+            case _:
+                after[name] = tensor
+    found = load_file(export(folder) / "model.safetensors")
+    assert found.keys() == after.keys()
+    for name, tensor in after.items():
+        assert found[name].dtype == tensor.dtype
+        assert torch.equal(found[name].view(torch.uint8), tensor.view(torch.uint8))
+
+
+def test_experts_one_by_one_in_a_family_that_fuses_them(tiny_checkpoint, export):
+    folder = tiny_checkpoint("parallel")
+    _edit_weights(folder, _split_experts)
+    found = load_file(export(folder) / "model.safetensors")
+    name = "model.layers.1.experts.{}.up_proj.weight"
     before = load_file(folder / "model.safetensors")
-    after = load_file(export(folder) / "model.safetensors")
-    for suffix in ("", "_scale_inv"):
-        kept, source = (EXPERT.format(n) + suffix for n in (4, 11))
-        assert after[kept].dtype == before[source].dtype
-        assert torch.equal(after[kept].view(torch.uint8), before[source].view(torch.uint8))
+    assert torch.equal(found[name.format(4)], before[name.format(11)])
+    assert name.format(6) not in found
+    scale = "model.layers.1.router.per_expert_scale"
+    assert torch.equal(found[scale], before[scale][list(KEPT[1])])
+
+
+def _split_experts(tensors):
+    for name in [name for name in tensors if name.endswith("experts.gate_up_proj")]:
+        stem = name.removesuffix("gate_up_proj")
+        downs = tensors.pop(f"{stem}down_proj")
+        for expert, gate_up in enumerate(tensors.pop(name)):
+            gate, up = gate_up.chunk(2)
+            parts = {"gate_proj": gate, "up_proj": up, "down_proj": downs[expert]}
+            tensors |= {f"{stem}{expert}.{part}.weight": parts[part] for part in parts}
 
 
 @pytest.mark.parametrize("value", [torch.inf, torch.nan, 0.0, -1.0])
