@@ -52,7 +52,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     documents.add_argument("--out", type=Path, default=Path("config"))
     documents.set_defaults(run=_write_config)
+    verify = stages.add_parser("verify", help="Check that a checkpoint folder is whole.")
+    verify.add_argument("model", type=Path)
+    verify.set_defaults(run=_verify)
     return parser
+
+
+def _verify(arguments: argparse.Namespace) -> None:
+    from slimwise.export.verify_model import verify_model
+
+    print(verify_model(arguments.model))
 
 
 def _write_config(arguments: argparse.Namespace) -> None:

@@ -9,3 +9,9 @@ class ExportConfig(StageConfig):
     max_shard_gib: float = Field(
         default=4.0, gt=0, description="Upper size of a written shard, GiB."
     )
+    expert_parallel_size: int = Field(
+        default=1,
+        ge=1,
+        description="GPUs that a server will spread each layer's experts over; warns of an uneven "
+        "split.",
+    )

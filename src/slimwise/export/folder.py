@@ -53,6 +53,14 @@ def write_config(source: Path, target: Path, found: InspectedCheckpoint, num_kep
     (target / CONFIG_NAME).write_text(text, encoding="utf-8")
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Delete what killed exports to the folder left beside it; those still running keep theirs."""
+    for leftover in folder.parent.glob(f".{folder.name}.*"):
+        process = leftover.suffix.removeprefix(".")
+        if process.isdigit() and not Path("/proc", process).exists():
+            shutil.rmtree(leftover)
+
+
 def check_disk_space(folder: Path, source: Path, num_weight_bytes: int) -> None:
     """Raise ArtifactError unless the folder's disk can take the weights and what goes beside."""
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.is_dir())

@@ -15,13 +15,17 @@ from slimwise.core.keep_set import KeepSet
 from slimwise.errors import KeepSetError
 from slimwise.export.config import ExportConfig
 from slimwise.export.coverage import check_expert_tensors
-from slimwise.export.folder import check_disk_space, copy_companions, write_config
+from slimwise.export.folder import (
+    check_disk_space,
+    copy_companions,
+    remove_leftovers,
+    write_config,
+)
 from slimwise.export.plan import PlannedTensor, plan_shards, plan_tensors
 from slimwise.export.shards import write_shards
 from slimwise.export.verify import verify_checkpoint
+from slimwise.export.verify_model import SCHEMA
 from slimwise.provenance import current_provenance
-
-SCHEMA = "slimwise.pruned_checkpoint/1"
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +38,9 @@ def run(config: ExportConfig, *, backbone: Path, keep_set: Path, out: Path) -> N
     """
     record, chosen = read_backbone_record(backbone), read_keep_set(keep_set)
     check_keep_set(chosen, record)
+    _warn_of_uneven_split(chosen.keep_set.num_kept_per_layer[0], config.expert_parallel_size)
     check_unchanged(record)
+    remove_leftovers(out)
     found = inspect_checkpoint(record.model)
     planned = _plan(record, found, chosen.keep_set)
     check_disk_space(out, record.model, sum(tensor.num_bytes for tensor in planned))
@@ -69,6 +75,17 @@ def check_keep_set(chosen: KeepSetRecord, record: BackboneRecord) -> None:
         raise KeepSetError(
             f"a checkpoint has one num_experts for all layers, but layer 0 keeps {counts[0]}, "
             f"{', '.join(others)}. Keep equal counts, or serve the keep set by masking."
+        )
+
+
+def _warn_of_uneven_split(num_kept: int, expert_parallel_size: int) -> None:
+    if num_kept % expert_parallel_size:
+        logger.warning(
+            "%d kept experts do not divide by export.expert_parallel_size = %d: some GPUs would "
+            "hold one expert more, and servers may refuse. Keep a multiple of %d.",
+            num_kept,
+            expert_parallel_size,
+            expert_parallel_size,
         )
 
 

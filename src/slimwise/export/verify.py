@@ -1,4 +1,4 @@
-"""Whether an exported folder is the checkpoint that was planned, read back from the disk."""
+"""Whether a folder is a whole checkpoint, and an exported one what was planned."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from safetensors import safe_open
 from torch import Tensor
 
 from slimwise.artifacts.weight_files import INDEX_NAME, WeightEntry, read_weights
-from slimwise.backbones.registry import inspect_checkpoint
+from slimwise.backbones.registry import InspectedCheckpoint, inspect_checkpoint
 from slimwise.errors import CheckpointError
 from slimwise.export.coverage import check_expert_tensors
 from slimwise.export.plan import PlannedTensor
@@ -21,15 +21,28 @@ _SCALE_ENDINGS = ("_scale", "_scale_inv")
 def verify_checkpoint(folder: Path, planned: Sequence[PlannedTensor]) -> None:
     """Raise CheckpointError naming the first tensor or file that is not as it must be.
 
-    Every planned tensor lies in exactly its indexed file in its shape and type, there is no other
-    tensor or weight file, experts agree with config.json, and all values are finite.
+    What verify_folder checks, and every planned tensor is there in its shape and type, and no
+    other one.
     """
     entries = read_weights(folder)
-    _check_files(folder, entries)
     _check_plan(entries, planned)
+    _check_total(folder, entries)
+    verify_folder(folder)
+
+
+def verify_folder(folder: Path) -> InspectedCheckpoint:
+    """What the folder holds, if it is a whole checkpoint of a supported family.
+
+    Every tensor lies in exactly its indexed file, there is no other weight file, routers and
+    experts agree with config.json in number and shape, all values are finite and scales above 0.
+    CheckpointError or BackboneError names the first tensor, file or key that is not so.
+    """
     found = inspect_checkpoint(folder)
+    entries = read_weights(folder)
+    _check_files(folder, entries)
     check_expert_tensors(entries.values(), found.backbone, found.config)
     check_finite(entries.values())
+    return found
 
 
 def check_finite(entries: Iterable[WeightEntry]) -> None:
@@ -60,6 +73,9 @@ def _check_files(folder: Path, entries: Mapping[str, WeightEntry]) -> None:
     stale = sorted({path.name for path in folder.glob("*.safetensors")} - used)
     if stale:
         raise CheckpointError(f"{folder}: {stale[0]} holds no tensor of the index; delete it.")
+
+
+def _check_total(folder: Path, entries: Mapping[str, WeightEntry]) -> None:
     index = folder / INDEX_NAME
     if not index.is_file():
         return

@@ -20,16 +20,14 @@ KEPT = ((0, 1, 5, 6, 9, 15), (2, 3, 4, 7, 11, 12))
 def export(tmp_path, inspected) -> Callable[..., Path]:
     """A function that prunes a checkpoint to the kept experts and returns the new folder."""
 
-    def prune(
-        folder: Path, kept: Sequence[Sequence[int]] = KEPT, *, max_shard_gib: float = 4.0
-    ) -> Path:
+    def prune(folder: Path, kept: Sequence[Sequence[int]] = KEPT, **settings: float) -> Path:
         backbone = inspected(folder)
         record = read_backbone_record(backbone)
         keep_set = KeepSet(tuple(map(tuple, kept)), record.shape.num_experts, record.shape.top_k)
         chosen = KeepSetRecord(keep_set, Criterion.REAP, record.digest, record.model_type)
         write_keep_set(tmp_path / "keep.json", chosen, Provenance("", "", "", {}, ""))
         out = tmp_path / "pruned"
-        config = ExportConfig(max_shard_gib=max_shard_gib)
+        config = ExportConfig.model_validate(settings)
         run(config, backbone=backbone, keep_set=tmp_path / "keep.json", out=out)
         return out
 

@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+import subprocess
 from collections import namedtuple
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from slimwise.artifacts.weight_files import read_weights
 from slimwise.backbones.base import ExpertStack, SingleExpert
 from slimwise.backbones.registry import inspect_checkpoint
 from slimwise.errors import ArtifactError, CheckpointError, KeepSetError
-from slimwise.export.run import SCHEMA
+from slimwise.export.verify_model import SCHEMA
 
 ALL = (tuple(range(16)),) * 2
 KEPT = ((0, 1, 5, 6, 9, 15), (2, 3, 4, 7, 11, 12))
@@ -175,6 +176,41 @@ def test_a_nan_weight_is_refused_and_nothing_is_left(tiny_checkpoint, export, tm
         export(folder)
     assert not (tmp_path / "pruned").exists()
     assert not list(tmp_path.glob(".pruned*"))
+
+
+def test_shards_behind_links_are_read_and_written_as_files(tiny_checkpoint, export):
+    folder = export(tiny_checkpoint("plain"), ALL, max_shard_gib=2**-16)
+    linked, blobs = folder.parent / "linked", folder.parent / "blobs"
+    folder.rename(blobs)
+    linked.mkdir()
+    for number, path in enumerate(sorted(blobs.iterdir())):
+        (linked / path.name).symlink_to(path.rename(blobs / f"blob{number}"))
+    pruned = export(linked)
+    assert not any(path.is_symlink() for path in pruned.iterdir())
+    shards = [load_file(path) for path in pruned.glob("*.safetensors")]
+    tensors = {name: tensor for shard in shards for name, tensor in shard.items()}
+    assert EXPERT.format(5) in tensors
+    assert EXPERT.format(6) not in tensors
+
+
+def test_what_a_killed_export_left_is_removed(tiny_checkpoint, export, tmp_path):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    dead, alive = (tmp_path / f".pruned.{number}" for number in (ended.pid, os.getppid()))
+    for leftover in (dead, alive):
+        leftover.mkdir()
+        (leftover / "model.safetensors").touch()
+    export(tiny_checkpoint("plain"))
+    assert not dead.exists()
+    assert alive.exists()
+
+
+def test_an_uneven_expert_parallel_split_is_warned_of(tiny_checkpoint, export, caplog):
+    folder = tiny_checkpoint("plain")
+    export(folder, expert_parallel_size=3)
+    assert not caplog.records
+    export(folder, expert_parallel_size=4)
+    assert "6 kept experts do not divide by export.expert_parallel_size = 4" in caplog.text
 
 
 def test_an_earlier_export_is_replaced(tiny_checkpoint, export):

@@ -1,0 +1,37 @@
+"""Verification of any checkpoint folder, exported here or fetched from elsewhere."""
+
+import json
+from pathlib import Path
+
+from slimwise.artifacts.manifest import MANIFEST_NAME, verify_manifest
+from slimwise.artifacts.weight_files import read_weights
+from slimwise.export.verify import verify_folder
+
+SCHEMA = "slimwise.pruned_checkpoint/1"
+
+
+def verify_model(folder: Path) -> str:
+    """One line on what the folder holds, after verify_folder and, if it has one, its manifest.
+
+    ArtifactError names files of an exported checkpoint that are no longer what its manifest says.
+    """
+    found = verify_folder(folder)
+    has_manifest = _is_exported(folder)
+    if has_manifest:
+        verify_manifest(folder, SCHEMA)
+    entries = read_weights(folder).values()
+    shape = found.shape
+    size_gib = sum(entry.num_bytes for entry in entries) / 2**30
+    return (
+        f"{folder}: {found.config['model_type']}, {shape.num_layers} MoE layers x "
+        f"{shape.num_experts} experts, top-{shape.top_k}, {len(entries)} tensors, "
+        f"{size_gib:.3f} GiB: whole" + (", as its manifest says" if has_manifest else "")
+    )
+
+
+def _is_exported(folder: Path) -> bool:
+    try:
+        content = json.loads((folder / MANIFEST_NAME).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and content.get("schema") == SCHEMA
