@@ -1,0 +1,22 @@
+"""What distillation trained, as tensors that replace a checkpoint's own."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from safetensors.torch import save_file
+from torch import Tensor
+
+from slimwise.artifacts.atomic import atomic_file
+
+FILE_NAME = "trained.safetensors"
+SCHEMA = "slimwise.trained_tensors/1"
+"""Of the manifest that is written beside the file."""
+
+
+def write_trained_tensors(folder: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write the tensors under their names in the checkpoint.
+
+    Routers have the rows of all experts; shared experts are twice as wide, the trained half last.
+    """
+    with atomic_file(folder / FILE_NAME) as path:
+        save_file(dict(tensors), path, metadata={"format": "pt"})

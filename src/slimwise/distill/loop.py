@@ -1,0 +1,142 @@
+"""The distillation loop: resumes at its last saved step, logs one row a step."""
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from tqdm import tqdm
+
+from slimwise.artifacts.atomic import atomic_file
+from slimwise.core.vocabulary import Distillation
+from slimwise.distill.batches import SplitBatch, SplitSequence, micro_batches
+from slimwise.distill.cached import cached_loss
+from slimwise.distill.config import DistillationConfig
+from slimwise.distill.log import LOG_NAME, append_row, cut_log, token_counts
+from slimwise.distill.one_pass import one_pass_loss
+from slimwise.distill.optimiser import StudentOptimiser, schedule
+from slimwise.distill.processes import Processes
+from slimwise.distill.sources import SequenceSource
+from slimwise.distill.steps import step_sequences
+from slimwise.distill.student import Student
+from slimwise.errors import SlimWiseError
+
+_STATE_NAME = "state.safetensors"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class StepMeans:
+    """Means over the scored predictions of a step, all processes together."""
+
+    loss: float
+    divergence: float
+
+    def as_text(self) -> tuple[str, str]:
+        """Both numbers as the log shows them."""
+        return f"{self.loss:.6f}", f"{self.divergence:.6f}"
+
+
+def distil(
+    student: Student,
+    source: SequenceSource,
+    rule: Distillation,
+    config: DistillationConfig,
+    *,
+    work: Path,
+    processes: Processes,
+) -> None:
+    """Train the student in place; state and log are kept in the work directory.
+
+    An interrupted run continues at its last saved step with the same data. A loss that is not
+    finite stops with step and batch; no state is saved after it.
+    """
+    optimiser = StudentOptimiser(student, config)
+    first_step = _resume(optimiser, work, processes)
+    steps = range(first_step, config.steps)
+    for step in tqdm(steps, disable=None if processes.is_first else True):
+        started = time.perf_counter()
+        sequences = step_sequences(source, rule, config, step)
+        means = accumulate(student, sequences, config, step=step, processes=processes)
+        norm = optimiser.step(step)
+        if not processes.is_first:
+            continue
+        rate = config.learning_rate * schedule(step, config)
+        seconds = time.perf_counter() - started
+        row = [f"{norm:.4f}", f"{rate:.3e}", *token_counts(sequences), f"{seconds:.3f}"]
+        append_row(work / LOG_NAME, [step, *means.as_text(), *row])
+        if (step + 1) % config.checkpoint_every_steps == 0 or step + 1 == config.steps:
+            with atomic_file(work / _STATE_NAME) as path:
+                save_file(optimiser.state(), path)
+            logger.info("step %d of %d: loss %.4f", step + 1, config.steps, means.loss)
+    processes.wait()
+
+
+def accumulate(
+    student: Student,
+    sequences: Sequence[SplitSequence],
+    config: DistillationConfig,
+    *,
+    step: int,
+    processes: Processes,
+) -> StepMeans:
+    """Leave the gradients of the step's mean loss, over exactly its scored predictions.
+
+    SlimWiseError names step and batch of a loss that is not finite.
+    """
+    device = next(student.model.parameters()).device
+    num_scored = max(sum(sequence.num_scored for sequence in sequences), 1)
+    sums = torch.zeros(2, dtype=torch.float64)
+    groups = micro_batches(
+        processes.share(sequences),
+        config.micro_batch_tokens,
+        size=lambda s: len(s.ids) if config.route == "one_pass" else len(s.ids) - s.split,
+    )
+    route = one_pass_loss if config.route == "one_pass" else cached_loss
+    for number, group in enumerate(groups):
+        part = route(student, SplitBatch.of(group).to(device), config)
+        loss = part.loss / num_scored
+        _check_finite(loss.item(), step, number, config)
+        loss.backward()
+        sums += torch.tensor([loss.item(), part.divergence.item() / num_scored])
+    processes.add_up(_gradients(student))
+    totals = sums.to(device, torch.float32)
+    processes.add_up([totals])
+    return StepMeans(*totals.tolist())
+
+
+def _gradients(student: Student) -> list[Tensor]:
+    """Gradients of all trained parameters, zero where this process computed none."""
+    parameters = student.trained().values()
+    for parameter in parameters:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+
+def _check_finite(loss: float, step: int, batch: int, config: DistillationConfig) -> None:
+    if not math.isfinite(loss):
+        raise SlimWiseError(
+            f"distillation loss is {loss} at step {step}, batch {batch}: lower "
+            f"distillation.learning_rate (now {config.learning_rate}) and rerun; the last saved "
+            "state is kept."
+        )
+
+
+def _resume(optimiser: StudentOptimiser, work: Path, processes: Processes) -> int:
+    """The first step still to do; the log is cut back to the steps before it."""
+    state = work / _STATE_NAME
+    if state.exists():
+        optimiser.load_state(load_file(state))
+    processes.wait()
+    next_step = optimiser.num_steps
+    if processes.is_first:
+        cut_log(work / LOG_NAME, next_step)
+        logger.info("distilling from step %d", next_step)
+    return next_step

@@ -1,0 +1,118 @@
+"""Stage distill-decoder: a second shared expert, routers and norms for one pruned decoder."""
+
+import logging
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoTokenizer
+
+from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
+from slimwise.artifacts.checkpoint_digest import check_unchanged
+from slimwise.artifacts.keep_set import KeepSetRecord, read_keep_set
+from slimwise.artifacts.manifest import write_manifest
+from slimwise.artifacts.trained_tensors import SCHEMA, write_trained_tensors
+from slimwise.artifacts.weight_files import read_weights
+from slimwise.backbones.trainable import trainable_family
+from slimwise.config_digest import config_digest
+from slimwise.core.vocabulary import Distillation
+from slimwise.distill.config import DistillationConfig
+from slimwise.distill.log import LOG_NAME
+from slimwise.distill.loop import distil
+from slimwise.distill.merge import checkpoint_names, merged_tensors, on_cpu
+from slimwise.distill.model import load_model
+from slimwise.distill.processes import Processes, joined_processes, local_device
+from slimwise.distill.sources import sequence_source
+from slimwise.distill.student import Student, make_student
+from slimwise.errors import ConfigError, KeepSetError
+from slimwise.provenance import code_digest, current_provenance
+from slimwise.work_directory import work_directory
+
+logger = logging.getLogger(__name__)
+
+
+def run(
+    config: DistillationConfig,
+    *,
+    backbone: Path,
+    keep_set: Path,
+    rule: Distillation,
+    out: Path,
+    work: Path,
+) -> None:
+    """Write trained.safetensors, the log of the steps and manifest.json.
+
+    Started by torchrun, all its processes distil together. An interrupted run continues at its
+    last resume point in work, under the same configuration, model, keep set and code only.
+    """
+    record, chosen = read_backbone_record(backbone), read_keep_set(keep_set)
+    _check(config, record, chosen, rule)
+    own = config.model_copy(update={"rules": (rule,), "criteria": None, "num_kept": None})
+    identity = config_digest(own, record.digest, str(chosen.keep_set), code_digest(__name__))
+    device = local_device(config.device)
+    with joined_processes(device) as processes:
+        student = make_student(
+            load_model(record, config.dtype, device),
+            chosen.keep_set,
+            record.gate_rule,
+            seed=config.seed,
+        )
+        state = work / identity
+        if processes.is_first:
+            with work_directory(state):
+                _distil(student, record, rule, config, state, processes)
+                _write(student, record, out, state, {"rule": rule, "criterion": chosen.criterion})
+        else:
+            _distil(student, record, rule, config, state, processes)
+
+
+def _check(
+    config: DistillationConfig, record: BackboneRecord, chosen: KeepSetRecord, rule: Distillation
+) -> None:
+    if rule not in config.rules:
+        raise ConfigError(
+            f"split rule {rule!r} is not in the study: distillation.rules has "
+            f"{', '.join(config.rules) or 'none'}."
+        )
+    trainable_family(record.model_type)
+    if (chosen.backbone_digest, chosen.model_type) != (record.digest, record.model_type):
+        raise KeepSetError(
+            f"keep set of a {chosen.model_type} with digest {chosen.backbone_digest[:12]} is not "
+            f"of {record.name}, with digest {record.digest[:12]}. Run the collect_stats rule again."
+        )
+    check_unchanged(record)
+
+
+def _distil(
+    student: Student,
+    record: BackboneRecord,
+    rule: Distillation,
+    config: DistillationConfig,
+    work: Path,
+    processes: Processes,
+) -> None:
+    tokenizer: Any = AutoTokenizer.from_pretrained(record.model, local_files_only=True)
+    if config.checkpoint_layers:
+        student.checkpoint_layers()
+    num_trained = sum(parameter.numel() for parameter in student.trained().values())
+    logger.info(
+        "distilling %.3f M parameters on %d x %s",
+        num_trained / 1e6, processes.count, next(student.model.parameters()).device.type,
+    )  # fmt: skip
+    started = time.perf_counter()
+    source = sequence_source(config, tokenizer)
+    distil(student, source, rule, config, work=work, processes=processes)
+    logger.info("distilled to step %d in %.1f s", config.steps, time.perf_counter() - started)
+
+
+def _write(
+    student: Student, record: BackboneRecord, out: Path, work: Path, summary: dict[str, Any]
+) -> None:
+    tensors = merged_tensors(student)
+    names = checkpoint_names(tensors, read_weights(record.model))
+    out.mkdir(parents=True, exist_ok=True)
+    write_trained_tensors(out, on_cpu({names[name]: tensors[name] for name in tensors}))
+    shutil.copyfile(work / LOG_NAME, out / LOG_NAME)
+    extra = {**summary, "backbone_digest": record.digest}
+    write_manifest(out, SCHEMA, current_provenance(), extra)

@@ -1,0 +1,145 @@
+import csv
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from slimwise.core.vocabulary import Distillation
+from slimwise.distill.log import LOG_COLUMNS, LOG_NAME
+from slimwise.distill.loop import distil
+from slimwise.distill.processes import Processes
+from slimwise.errors import SlimWiseError
+
+ALONE = Processes(0, 1)
+
+
+class Numbers:
+    """Sequences that count; kill_at is the draw in which the process dies."""
+
+    def __init__(self, kill_at: int | None = None) -> None:
+        self._kill_at = kill_at
+        self._num_drawn = 0
+
+    def draw(self, rng: random.Random) -> list[int]:
+        self._num_drawn += 1
+        if self._num_drawn == self._kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        first = rng.randrange(1, 32)
+        return [first + n % 7 for n in range(rng.randrange(8, 30))]
+
+
+def _settings(config, **changes):
+    return config(
+        steps=6, batch_sequences=4, learning_rate=1e-2, warmup_steps=2, checkpoint_every_steps=2,
+        micro_batch_tokens=128, max_sequence_tokens=32, **changes,
+    )  # fmt: skip
+
+
+def _rows(work: Path) -> list[dict[str, str]]:
+    with (work / LOG_NAME).open() as log:
+        return [{**row, "seconds": ""} for row in csv.DictReader(log)]
+
+
+def _run(student, settings, work, source=None, rule=Distillation.UNIFORM):
+    work.mkdir(exist_ok=True)
+    distil(student, source or Numbers(), rule, settings, work=work, processes=ALONE)
+    return {name: weight.detach().clone() for name, weight in student.trained().items()}
+
+
+def test_only_the_trained_set_moves(build_student, config, tmp_path):
+    student = build_student()
+    frozen = {
+        name: weight.clone()
+        for name, weight in student.model.state_dict(keep_vars=True).items()
+        if not weight.requires_grad
+    }
+    before = {name: weight.clone() for name, weight in student.trained().items()}
+    after = _run(student, _settings(config), tmp_path)
+    for name, weight in student.model.state_dict().items():
+        assert name not in frozen or torch.equal(weight, frozen[name]), name
+    assert all(not torch.equal(after[name], before[name]) for name in after)
+    rows = _rows(tmp_path)
+    assert tuple(rows[0]) == LOG_COLUMNS
+    assert all(float(row["kl"]) > 0 for row in rows)
+    assert all(int(row["student_tokens"]) < int(row["sequence_tokens"]) for row in rows)
+
+
+def test_a_killed_run_ends_as_an_unbroken_one(build_student, config, kind, tmp_path):
+    """SIGKILL in the sixth step; the last state saved is that of four."""
+    unbroken = _run(build_student(), _settings(config), tmp_path / "unbroken")
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    pid = os.fork()
+    if pid == 0:
+        torch.set_num_threads(1)
+        _run(build_student(), _settings(config), killed, Numbers(kill_at=22))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    assert len(_rows(killed)) == 5
+    resumed = _run(build_student(), _settings(config), killed)
+    assert _rows(killed) == _rows(tmp_path / "unbroken")
+    for name, weight in unbroken.items():
+        assert torch.equal(resumed[name], weight), name
+
+
+def test_a_loss_that_is_not_finite_names_step_and_batch(build_student, config, tmp_path):
+    student = build_student()
+    student.trained()["model.norm.trained"].data.fill_(torch.nan)
+    with pytest.raises(SlimWiseError, match="loss is nan at step 0, batch 0"):
+        _run(student, _settings(config), tmp_path)
+    assert not (tmp_path / "state.safetensors").exists()
+
+
+_TWO_PROCESSES = """
+import sys
+from pathlib import Path
+import torch
+import transformers
+from slimwise.core.keep_set import KeepSet
+from slimwise.core.moe import GateActivation, GateRule
+from slimwise.core.vocabulary import Distillation
+from slimwise.distill.config import DistillationConfig
+from slimwise.distill.loop import distil
+from slimwise.distill.processes import joined_processes
+from slimwise.distill.student import make_student
+
+class Numbers:
+    def draw(self, rng):
+        first = rng.randrange(1, 32)
+        return [first + n % 7 for n in range(rng.randrange(8, 30))]
+
+torch.set_num_threads(1)
+model = transformers.AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.float32)
+rule = GateRule(GateActivation.SOFTMAX, renormalised=True)
+keep_set = KeepSet(((0, 1, 5, 6, 9, 15), (2, 3, 4, 7, 11, 12)), 16, 4)
+student = make_student(model, keep_set, rule)
+config = DistillationConfig.model_validate_json(sys.argv[2])
+with joined_processes(torch.device("cpu")) as processes:
+    work = Path(sys.argv[3])
+    distil(student, Numbers(), Distillation.UNIFORM, config, work=work, processes=processes)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["hybrid"])
+def test_two_processes_take_the_steps_of_one(tiny_checkpoint, kind, config, tmp_path):
+    folder, settings = tiny_checkpoint(kind), _settings(config).model_dump_json()
+    script = tmp_path / "distil.py"
+    script.write_text(_TWO_PROCESSES)
+    rows = []
+    for launcher in ([], ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]):
+        work = tmp_path / f"work{len(launcher)}"
+        work.mkdir()
+        command = [sys.executable, *launcher, str(script), str(folder), settings, str(work)]
+        subprocess.run(command, check=True, capture_output=True)
+        rows.append(_rows(work))
+    for alone, both in zip(*rows, strict=True):
+        assert float(both["loss"]) == pytest.approx(float(alone["loss"]), rel=1e-4)
+        assert float(both["gradient_norm"]) == pytest.approx(
+            float(alone["gradient_norm"]), rel=1e-2, abs=2e-4
+        )
