@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slimwise.core.vocabulary import Criterion, DecoderId
+from slimwise.core.vocabulary import Criterion, DecoderId, Distillation
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,20 @@ COMMANDS = (
         "Write the checkpoint that holds only kept experts.",
         "slimwise.export.run:run",
         "slimwise.export.config:ExportConfig",
-        (Flag("backbone"), Flag("keep_set"), Flag("out")),
+        (Flag("backbone"), Flag("keep_set"), Flag("trained", default=_nothing), Flag("out")),
+    ),
+    Command(
+        "distill-decoder",
+        "Train what one pruned decoder needs to continue from the full model's cache.",
+        "slimwise.distill.run:run",
+        "slimwise.distill.config:DistillationConfig",
+        (
+            Flag("backbone"),
+            Flag("keep_set"),
+            Flag("rule", Distillation),
+            Flag("out"),
+            Flag("work"),
+        ),
     ),
     Command(
         "generate-answers",
@@ -131,6 +144,7 @@ COMMANDS = (
             Flag("serving", slice="slimwise.engine.config:ServingConfig"),
             Flag("backbone"),
             Flag("checkpoint", default=_nothing),
+            Flag("keep_set", default=_nothing),
             Flag("decoder", DecoderId.parse),
             Flag("out"),
             Flag("work"),

@@ -9,7 +9,8 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from slimwise.calibrate.config import CalibrationConfig
-from slimwise.core.vocabulary import DecoderId
+from slimwise.core.vocabulary import DecoderId, Distillation
+from slimwise.distill.config import DistillationConfig
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import ConfigError
 from slimwise.export.config import ExportConfig
@@ -46,6 +47,9 @@ class StudyConfig(StageConfig):
     export: ExportConfig = Field(
         default_factory=ExportConfig, description="How pruned checkpoints are written."
     )
+    distillation: DistillationConfig = Field(
+        default_factory=DistillationConfig, description="How pruned decoders are distilled."
+    )
     serving: ServingConfig = Field(description="How decoders are served.")
     evaluation: EvaluationConfig = Field(
         description="What the decoders are asked, and how they decode."
@@ -77,7 +81,18 @@ class StudyConfig(StageConfig):
                 f"evaluation.budget_tokens = {self.evaluation.budget_tokens} leaves no room for a "
                 f"prompt in serving.max_model_len_tokens = {self.serving.max_model_len_tokens}"
             )
+        self._check_distillation()
         return self
+
+    def _check_distillation(self) -> None:
+        for key in ("criteria", "num_kept"):
+            known = getattr(self.selection, key)
+            unknown = [word for word in getattr(self.distillation, key) or () if word not in known]
+            if unknown:
+                raise ValueError(
+                    f"distillation.{key} names {unknown[0]}, which selection.{key} "
+                    f"({', '.join(map(str, known))}) does not"
+                )
 
     def decoders(self) -> tuple[DecoderId, ...]:
         """The full decoder, then every pruned one, in table order."""
@@ -87,6 +102,20 @@ class StudyConfig(StageConfig):
             for num_kept in self.selection.num_kept
         )
         return (DecoderId(), *pruned)
+
+    def distilled_decoders(self) -> tuple[DecoderId, ...]:
+        """One decoder for each split rule and pruned decoder that the study distils."""
+        chosen = self.distillation
+        return tuple(
+            DecoderId(criterion, num_kept, Distillation(rule))
+            for criterion in chosen.criteria or self.selection.criteria
+            for num_kept in chosen.num_kept or self.selection.num_kept
+            for rule in chosen.rules
+        )
+
+    def colocated_decoders(self) -> tuple[DecoderId, ...]:
+        """The pruned decoders that are also served from the full model, in table order."""
+        return self.decoders()[1:] if self.evaluation.colocated_modes else ()
 
 
 def load_study(raw: Mapping[str, Any]) -> StudyConfig:

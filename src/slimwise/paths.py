@@ -50,6 +50,18 @@ class StudyPaths:
     def pruned_checkpoint(self, criterion: Criterion | str, num_kept: int | str) -> Path:
         return self.root / "40_checkpoints" / f"{criterion}-m{num_kept}"
 
+    def colocated(self, decoder: DecoderId | str) -> str:
+        """Name of the decoder's second evaluation folder: served from the full model by a pool."""
+        return f"{decoder}-colocated"
+
+    def distilled(self, criterion: Criterion | str, num_kept: int | str, rule: str) -> Path:
+        return self.root / "50_distilled" / f"{criterion}-m{num_kept}-kd_{rule}"
+
+    def distilled_checkpoint(
+        self, criterion: Criterion | str, num_kept: int | str, rule: str
+    ) -> Path:
+        return self.root / "40_checkpoints" / f"{criterion}-m{num_kept}-kd_{rule}"
+
     def evaluation(self, decoder: DecoderId | str) -> Path:
         return self.root / "70_evaluation" / str(decoder)
 

@@ -17,6 +17,13 @@ model_resources = {
 record_resources = {"mem_mb": study.resources.record_memory_mb}
 
 
+def process_launcher(num_gpus):
+    """The command line's beginning; one process for each GPU, and one without any."""
+    if num_gpus < 2:
+        return "slimwise"
+    return f"torchrun --standalone --nproc-per-node {num_gpus} --no-python slimwise"
+
+
 def stage_json(stage_config):
     """A parameter that holds the slice; a plain string would have its braces expanded."""
     return lambda wildcards: slice_json(stage_config)
@@ -25,7 +32,8 @@ def stage_json(stage_config):
 wildcard_constraints:
     criterion="mass|ean|reap|frequency",
     num_kept=r"\d+",
-    decoder=r"full|(mass|ean|reap|frequency)-m\d+",
+    rule="uniform|zero",
+    decoder=r"full|(mass|ean|reap|frequency)-m\d+(-colocated)?",
 
 
 localrules:

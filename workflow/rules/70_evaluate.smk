@@ -1,6 +1,6 @@
 # REQUIRED INPUTS: {study}/10_backbone/backbone.json; for a pruned decoder the manifest.json of
-#                  40_checkpoints/{criterion}-m{num_kept}/.
-# OUTPUTS: {study}/70_evaluation/{decoder}/: samples.parquet, grades.parquet.
+#                  40_checkpoints/{criterion}-m{num_kept}/, or its keep set to serve it colocated.
+# OUTPUTS: {study}/70_evaluation/{decoder}[-colocated]/: samples.parquet, grades.parquet.
 
 
 # First among the jobs that could run: a model below its floor should be known before calibration.
@@ -46,6 +46,29 @@ rule generate_pruned_answers:
         work=str(paths.work("generate/{criterion}-m{num_kept}")),
     shell:
         "slimwise generate-answers --config {params.cfg:q} --serving {params.serving:q} --backbone {input.backbone} --checkpoint {input.manifest} --decoder {wildcards.criterion}-m{wildcards.num_kept} --out {output.samples} --work {params.work} 2> {log}"
+
+
+rule generate_colocated_answers:
+    input:
+        backbone=paths.backbone_record,
+        keep_set=paths.keep_set("{criterion}", "{num_kept}"),
+        floor=paths.floor_record,
+    output:
+        samples=paths.samples(paths.colocated("{criterion}-m{num_kept}")),
+    log:
+        paths.log("generate_answers/{criterion}-m{num_kept}-colocated"),
+    benchmark:
+        paths.benchmark("generate_answers/{criterion}-m{num_kept}-colocated")
+    threads: study.serving.cpu_threads or workflow.cores
+    resources:
+        **model_resources,
+    params:
+        cfg=stage_json(study.evaluation),
+        serving=stage_json(study.serving),
+        code=[code_digest("slimwise.generate.run"), code_digest("slimwise_vllm.plugin")],
+        work=str(paths.work("generate/{criterion}-m{num_kept}-colocated")),
+    shell:
+        "slimwise generate-answers --config {params.cfg:q} --serving {params.serving:q} --backbone {input.backbone} --keep-set {input.keep_set} --decoder {wildcards.criterion}-m{wildcards.num_kept} --out {output.samples} --work {params.work} 2> {log}"
 
 
 rule grade_answers:

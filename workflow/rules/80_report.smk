@@ -12,6 +12,9 @@ FIGURES = expand(
     suffix=study.report.figure_formats,
 )
 GRADES = [paths.grades(decoder) for decoder in study.decoders()]
+GRADES += [
+    paths.grades(paths.colocated(decoder)) for decoder in study.colocated_decoders()
+]
 KEEP_SETS = [
     paths.keep_set(decoder.criterion, decoder.num_kept)
     for decoder in study.decoders()

@@ -9,6 +9,7 @@ from typing import Any
 
 import aiohttp
 
+from slimwise.core.vocabulary import ServingMode
 from slimwise.engine.command import SERVED_NAME
 from slimwise.errors import EngineError
 
@@ -20,7 +21,10 @@ _SERVER_ERROR = 500
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """One turn to complete; tools are JSON function schemas, a temperature of 0 is greedy."""
+    """One turn to complete; tools are JSON function schemas, a temperature of 0 is greedy.
+
+    A mode is for servers that have pools; without one the server's default applies.
+    """
 
     messages: Sequence[Mapping[str, Any]]
     tools: Sequence[Mapping[str, Any]]
@@ -28,6 +32,7 @@ class ChatRequest:
     top_p: float
     max_tokens: int
     seed: int
+    mode: ServingMode | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ async def _ask_once(session: aiohttp.ClientSession, request: ChatRequest) -> Cha
 
 
 def _body(request: ChatRequest) -> dict[str, Any]:
-    body = {
+    body: dict[str, Any] = {
         "model": SERVED_NAME,
         "messages": list(request.messages),
         "temperature": request.temperature,
@@ -125,5 +130,9 @@ def _body(request: ChatRequest) -> dict[str, Any]:
         # Some tokenizers call the end of a thought special, and a server then leaves it out.
         "skip_special_tokens": False,
     }
-    # With no choice the functions stay in the prompt, and calls stay in the text, unparsed.
-    return body | {"tools": list(request.tools), "tool_choice": "none"} if request.tools else body
+    if request.tools:
+        # With no choice the functions stay in the prompt, and calls stay in the text, unparsed.
+        body |= {"tools": list(request.tools), "tool_choice": "none"}
+    if request.mode is not None:
+        body["vllm_xargs"] = {"slimwise_mode": request.mode}
+    return body

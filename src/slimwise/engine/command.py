@@ -1,5 +1,6 @@
 """The command line and environment of a vLLM server."""
 
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -7,11 +8,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import EngineError
 
 SERVED_NAME = "decoder"
+NO_POOLS: Mapping[str, Path] = MappingProxyType({})
 _MODULE = "slimwise_vllm.server"
 _GIB = 1 << 30
 
@@ -43,10 +46,17 @@ def this_host() -> Host:
 
 
 def server_command(
-    model: Path, config: ServingConfig, *, port: int, parent: int, host: Host
+    model: Path,
+    config: ServingConfig,
+    *,
+    port: int,
+    parent: int,
+    host: Host,
+    pools: Mapping[str, Path] = NO_POOLS,
 ) -> ServerCommand:
     """How to serve the model folder as SERVED_NAME until process `parent` ends.
 
+    pools are keep-set files by the name under which requests may choose them.
     On CPU an engine has one thread a core, unless the configuration says otherwise.
     """
     shared = (
@@ -62,6 +72,7 @@ def server_command(
         # Otherwise a model folder's generation_config.json sets top-k and penalties unasked.
         *("--generation-config", "vllm"),
         *("--uvicorn-log-level", "warning"),
+        *_pool_arguments(pools),
     )
     environment = {"VLLM_NO_USAGE_STATS": "1", "TOKENIZERS_PARALLELISM": "false"}
     if model.is_absolute():
@@ -71,6 +82,14 @@ def server_command(
         arguments = (*shared, *_cpu_arguments(config), *config.extra_args)
         return ServerCommand(arguments, environment | _cpu_environment(num_threads))
     return ServerCommand((*shared, *_cuda_arguments(config), *config.extra_args), environment)
+
+
+def _pool_arguments(pools: Mapping[str, Path]) -> tuple[str, ...]:
+    if not pools:
+        return ()
+    names = {name: str(path) for name, path in pools.items()}
+    settings = {"pools": names, "default_pool": next(iter(names))}
+    return ("--additional-config", json.dumps({"slimwise": settings}))
 
 
 def _cuda_arguments(config: ServingConfig) -> tuple[str, ...]:

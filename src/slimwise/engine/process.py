@@ -9,11 +9,11 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from slimwise.engine.command import ServerCommand, server_command, this_host
+from slimwise.engine.command import NO_POOLS, ServerCommand, server_command, this_host
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import EngineError
 
@@ -27,14 +27,19 @@ _CAUSE = re.compile(r"\b\w*(?:Error|Exception): .*")
 
 
 @contextmanager
-def serve(model: Path, config: ServingConfig, log: Path) -> Iterator[str]:
+def serve(
+    model: Path, config: ServingConfig, log: Path, pools: Mapping[str, Path] = NO_POOLS
+) -> Iterator[str]:
     """The base URL of a healthy server of the model folder, for as long as the block runs.
 
+    pools are keep-set files by the name under which requests may choose them.
     Its output is kept in the log file. EngineError with the last lines of it if the server ends
     or is not healthy in time, also if it ends during the block.
     """
     port = _free_port(config.host)
-    command = server_command(model, config, port=port, parent=os.getpid(), host=this_host())
+    command = server_command(
+        model, config, port=port, parent=os.getpid(), host=this_host(), pools=pools
+    )
     base_url = f"http://{config.host}:{port}"
     with run_server(command, base_url, log, start_timeout_s=config.start_timeout_s):
         yield base_url

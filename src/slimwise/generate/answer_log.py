@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from slimwise.core.vocabulary import Decoding
+from slimwise.core.vocabulary import Decoding, ServingMode
 from slimwise.errors import ArtifactError
 from slimwise.generate.questions import QuestionKey
 
@@ -35,7 +35,13 @@ def append_answer(log: Path, row: Mapping[str, Any]) -> None:
 def _key(line: bytes, log: Path) -> QuestionKey:
     try:
         row = json.loads(line)
-        return QuestionKey(row["benchmark"], row["item_id"], Decoding(row["decoding"]), row["run"])
+        return QuestionKey(
+            ServingMode(row["mode"]),
+            row["benchmark"],
+            row["item_id"],
+            Decoding(row["decoding"]),
+            row["run"],
+        )
     except (ValueError, KeyError, TypeError) as failure:
         raise ArtifactError(
             f"{log} holds a line that is no answer: {line[:80]!r}. Delete the file; the decoder "

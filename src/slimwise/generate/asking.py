@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from slimwise.core.vocabulary import DecoderId, Deployment, ServingMode
+from slimwise.core.vocabulary import DecoderId, Deployment
 from slimwise.engine.client import ChatAnswer, ask_all
 from slimwise.generate.answer_log import Row, append_answer
 from slimwise.generate.questions import Question
@@ -46,10 +46,8 @@ def ask_questions(
 
 
 def _row(question: Question, answer: ChatAnswer, decoder: DecoderId) -> Row:
-    mode = ServingMode.FULL if decoder.is_full else ServingMode.PRUNED
     return {
         "decoder": str(decoder),
-        "mode": mode,
         "deployment": Deployment.COLOCATED,
         **question.key._asdict(),
         "seed": question.request.seed,

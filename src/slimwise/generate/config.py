@@ -1,7 +1,10 @@
 """What the decoders are asked, and how they decode."""
 
+from typing import Literal
+
 from pydantic import Field
 
+from slimwise.core.vocabulary import ServingMode
 from slimwise.stage_config import StageConfig
 
 
@@ -18,6 +21,11 @@ class EvaluationConfig(StageConfig):
     )
     budget_tokens: int = Field(
         default=32768, ge=1, description="Output limit, tokens. SlimWise, Evaluate."
+    )
+    colocated_modes: tuple[Literal[ServingMode.SLIMWISE, ServingMode.REVERSE], ...] = Field(
+        default=(),
+        description="Modes of each pruned decoder beside full and pruned, all served by one "
+        "server of the full model with the keep set as a pool. SlimWise, table 3.",
     )
     concurrency: int = Field(default=64, ge=1, description="Requests in flight.")
     seed: int = Field(default=0, description="Run r draws the seed of each request from seed + r.")

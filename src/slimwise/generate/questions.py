@@ -1,13 +1,13 @@
 """Everything that one decoder is asked: each item once a run, with the seed of that request."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from slimwise.benchmarks.base import BenchmarkItem
 from slimwise.benchmarks.registry import benchmark_named
-from slimwise.core.vocabulary import Decoding
+from slimwise.core.vocabulary import Decoding, ServingMode
 from slimwise.engine.client import ChatRequest
 from slimwise.generate.config import EvaluationConfig
 
@@ -17,6 +17,7 @@ _SEED_BYTES = 4
 class QuestionKey(NamedTuple):
     """What tells two answers of one decoder apart."""
 
+    mode: ServingMode
     benchmark: str
     item_id: str
     decoding: Decoding
@@ -32,15 +33,22 @@ class Question:
     request: ChatRequest
 
 
-def questions(config: EvaluationConfig) -> list[Question]:
-    """All questions, the greedy run first; ConfigError names an unknown benchmark."""
+def questions(
+    config: EvaluationConfig, modes: Sequence[ServingMode], *, by_pool: bool
+) -> list[Question]:
+    """All questions, the greedy run first; ConfigError names an unknown benchmark.
+
+    The same item of the same run has the same seed in every mode and for every decoder. by_pool
+    says that the server has the decoder as a pool, so that requests must name their mode.
+    """
     items = {name: benchmark_named(name).items(config.num_items) for name in config.benchmarks}
     return [
-        Question(key, item, _request(key, item, config))
+        Question(key, item, _request(key, item, config, mode if by_pool else None))
+        for mode in modes
         for decoding, run in _runs(config)
         for name in config.benchmarks
         for item in items[name]
-        for key in [QuestionKey(name, item.item_id, decoding, run)]
+        for key in [QuestionKey(mode, name, item.item_id, decoding, run)]
     ]
 
 
@@ -51,7 +59,9 @@ def _runs(config: EvaluationConfig) -> Iterator[tuple[Decoding, int]]:
         yield Decoding.SAMPLED, run
 
 
-def _request(key: QuestionKey, item: BenchmarkItem, config: EvaluationConfig) -> ChatRequest:
+def _request(
+    key: QuestionKey, item: BenchmarkItem, config: EvaluationConfig, mode: ServingMode | None
+) -> ChatRequest:
     is_greedy = key.decoding is Decoding.GREEDY
     return ChatRequest(
         messages=item.messages,
@@ -60,6 +70,7 @@ def _request(key: QuestionKey, item: BenchmarkItem, config: EvaluationConfig) ->
         top_p=1.0 if is_greedy else config.top_p,
         max_tokens=config.budget_tokens,
         seed=_seed(config.seed + key.run, key),
+        mode=mode,
     )
 
 

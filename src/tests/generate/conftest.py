@@ -31,9 +31,10 @@ class FakeDecoder(ThreadingHTTPServer):
         self.lock = threading.Lock()
 
     @contextmanager
-    def serve(self, model, serving, log):
+    def serve(self, model, serving, log, pools):
         """Stands in for slimwise.engine.process.serve."""
         self.starts += 1
+        self.pools = pools
         yield f"http://127.0.0.1:{self.server_port}"
 
 
@@ -42,7 +43,8 @@ class FakeHandler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        key = (body["messages"][0]["content"], body["temperature"], body["seed"])
+        mode = body.get("vllm_xargs", {}).get("slimwise_mode")
+        key = (body["messages"][0]["content"], body["temperature"], body["seed"], mode)
         with self.server.lock:
             refused = self.server.asked.total() >= self.server.limit
             self.server.asked.update([] if refused else [key])

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from slimwise.artifacts.samples import read_samples
-from slimwise.core.vocabulary import Criterion, DecoderId
+from slimwise.core.vocabulary import Criterion, DecoderId, ServingMode
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import BackboneError, ConfigError, EngineError
 from slimwise.generate.config import EvaluationConfig
@@ -95,8 +95,8 @@ def test_a_finished_run_leaves_no_answers_to_resume_from(decoder, generate, tmp_
         ({"benchmarks": ("mini_math",)}, {}, ConfigError, "did you mean mini_maths"),
         ({"budget_tokens": 639}, {}, ConfigError, r"evaluation\.budget_tokens = 639"),
         ({"greedy": False, "sampled_runs": 0}, {}, ConfigError, "nothing to ask"),
-        ({}, {"checkpoint": Path("manifest.json")}, ConfigError, "full decoder runs on the"),
-        ({}, {"decoder": DecoderId(Criterion.REAP, 32)}, ConfigError, "given no checkpoint"),
+        ({}, {"checkpoint": Path("manifest.json")}, ConfigError, "full decoder takes neither"),
+        ({}, {"decoder": DecoderId(Criterion.REAP, 32)}, ConfigError, "a pruned one exactly one"),
     ],
 )
 def test_bad_input_is_refused_before_a_server_starts(
@@ -112,3 +112,21 @@ def test_a_missing_model_is_refused_before_a_server_starts(decoder, generate, tm
     with pytest.raises(BackboneError, match=r"has no config\.json"):
         generate(decoder=pruned, checkpoint=tmp_path / "gone" / "manifest.json")
     assert decoder.starts == 0
+
+
+def test_one_server_answers_every_colocated_mode(decoder, generate, tmp_path):
+    keep_set = tmp_path / "reap-m32.json"
+    keep_set.write_text("{}")
+    config = CONFIG.model_copy(
+        update={"colocated_modes": (ServingMode.SLIMWISE, ServingMode.REVERSE)}
+    )
+    samples = generate(config, decoder=DecoderId(Criterion.REAP, 32), keep_set=keep_set)
+    assert decoder.starts == 1
+    assert decoder.pools == {"reap-m32": keep_set}
+    assert samples["mode"].value_counts().to_dict() == {
+        "slimwise": NUM_ANSWERS,
+        "reverse": NUM_ANSWERS,
+    }
+    assert {key[3] for key in decoder.asked} == {"slimwise", "reverse"}
+    seeds = samples.groupby("mode")["seed"].apply(list)
+    assert seeds["slimwise"] == seeds["reverse"]
