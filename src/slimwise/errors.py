@@ -29,6 +29,10 @@ class EngineError(SlimWiseError):
     """A server that did not start, died, or answered with a failure."""
 
 
+class SandboxError(SlimWiseError):
+    """No closed room for generated programs can be had on this machine."""
+
+
 class AccuracyFloorError(SlimWiseError):
     """A full model below the accuracy that the study requires before it prunes anything."""
 
