@@ -4,11 +4,22 @@ from typing import Literal
 
 from pydantic import Field
 
+from slimwise.core.vocabulary import Packing
 from slimwise.stage_config import StageConfig
 
 
 class CalibrationConfig(StageConfig):
-    dataset: Literal["mini_tasks"] = Field(default="mini_tasks", description="Calibration mixture.")
+    dataset: Literal["mini_tasks", "reap_mixture"] = Field(
+        default="mini_tasks",
+        description="Calibration mixture: the miniature's tasks, or the REAP mixture of "
+        "evol_codealpaca, xlam_function_calling, thoughts_code, thoughts_math, thoughts_science, "
+        "swe_smith.",
+    )
+    data_folder: str | None = Field(
+        default=None,
+        description="Folder that holds {component}.jsonl or .parquet of the REAP mixture; from the "
+        "hub if null.",
+    )
     components: tuple[str, ...] = Field(
         default=("maths", "code", "tools"),
         description="Mixture components, observed in this order.",
@@ -18,6 +29,14 @@ class CalibrationConfig(StageConfig):
     )
     max_sequence_tokens: int = Field(
         default=2048, ge=16, description="Sequence limit. REAP: 2,048."
+    )
+    packing: Packing = Field(
+        default=Packing.NONE,
+        description="One document a sequence (none), or full sequences of several, which do not "
+        "attend to each other (isolated) or do (open, as the REAP code).",
+    )
+    allow_short: bool = Field(
+        default=False, description="Accept fewer sequences than asked for instead of stopping."
     )
     batch_tokens: int = Field(
         default=16384, ge=16, description="Tokens a forward pass, with padding."

@@ -1,12 +1,17 @@
 """The token sequences that calibration observes, component by component."""
 
 import logging
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from slimwise.backbones.mini.chat import render
 from slimwise.backbones.mini.tasks.registry import GRADED
 from slimwise.backbones.mini.tasks.split import Split, draw_items
 from slimwise.calibrate.config import CalibrationConfig
+from slimwise.calibrate.mixture import COMPONENTS, mixture_documents
+from slimwise.core.packing import packed
+from slimwise.core.vocabulary import Packing
 from slimwise.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -14,27 +19,72 @@ logger = logging.getLogger(__name__)
 
 def component_sequences(
     config: CalibrationConfig, component: str, tokenizer: Any
-) -> list[list[int]]:
-    """Token ids of prompt and response, cut at max_sequence_tokens; exactly as many as asked.
+) -> list[Sequence[int]]:
+    """Token ids of rows that do not see each other, of exactly as many sequences as asked.
 
-    ConfigError if the mixture has no such component.
+    Under isolated packing a sequence is several rows, one a document: positions, attention and
+    recurrent states begin anew in each. ConfigError if the mixture has no such component, or holds
+    fewer sequences and calibration.allow_short is not set.
     """
-    family = GRADED.get(component)
-    if family is None:
+    documents = _documents(config, component, tokenizer)
+    sequences = list(islice(_laid_out(documents, config), config.sequences_per_component))
+    _check_count(len(sequences), config, component)
+    rows = [row for sequence in sequences for row in sequence]
+    logger.info(
+        "%s: %d sequences, %d rows, %.3f M tokens (packing: %s)",
+        component,
+        len(sequences),
+        len(rows),
+        sum(map(len, rows)) / 1e6,
+        config.packing,
+    )
+    return rows
+
+
+def _documents(
+    config: CalibrationConfig, component: str, tokenizer: Any
+) -> Iterable[Sequence[int]]:
+    known = GRADED if config.dataset == "mini_tasks" else COMPONENTS
+    if component not in known:
         raise ConfigError(
             f"calibration.components: {component!r} is not in {config.dataset}. Choose among "
-            f"{', '.join(GRADED)}."
+            f"{', '.join(known)}."
         )
-    items = draw_items(family, config.sequences_per_component, config.seed, Split.TRAIN)
-    rendered = (render(tokenizer, item) for item in items)
-    sequences = [[*prompt_ids, *response_ids] for prompt_ids, response_ids in rendered]
-    num_cut = sum(len(sequence) > config.max_sequence_tokens for sequence in sequences)
-    if num_cut:
-        logger.info(
-            "%s: %d of %d sequences cut at %d tokens",
-            component,
-            num_cut,
-            len(sequences),
-            config.max_sequence_tokens,
+    if config.dataset == "mini_tasks":
+        return _mini_documents(config, component, tokenizer)
+    return mixture_documents(config, component, tokenizer)
+
+
+def _mini_documents(
+    config: CalibrationConfig, component: str, tokenizer: Any
+) -> Iterator[Sequence[int]]:
+    family, count = GRADED[component], config.sequences_per_component
+    for item in draw_items(family, count, config.seed, Split.TRAIN):
+        prompt_ids, response_ids = render(tokenizer, item)
+        yield [*prompt_ids, *response_ids]
+
+
+def _laid_out(
+    documents: Iterable[Sequence[int]], config: CalibrationConfig
+) -> Iterator[list[Sequence[int]]]:
+    limit = config.max_sequence_tokens
+    match config.packing:
+        case Packing.NONE:
+            return ([document[:limit]] for document in documents)
+        case Packing.ISOLATED:
+            return packed(documents, limit)
+        case Packing.OPEN:
+            return ([list(chain(*members))] for members in packed(documents, limit))
+
+
+def _check_count(num_found: int, config: CalibrationConfig, component: str) -> None:
+    asked = config.sequences_per_component
+    if num_found == asked:
+        return
+    if num_found == 0 or not config.allow_short:
+        raise ConfigError(
+            f"calibration component {component} gives {num_found} sequences of "
+            f"{config.max_sequence_tokens} tokens; calibration.sequences_per_component asks for "
+            f"{asked}. Ask for fewer, or set calibration.allow_short."
         )
-    return [sequence[: config.max_sequence_tokens] for sequence in sequences]
+    logger.warning("%s: %d of %d sequences (allow_short)", component, num_found, asked)

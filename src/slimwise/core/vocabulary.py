@@ -62,6 +62,14 @@ class Distillation(StrEnum):
     ZERO = "zero"
 
 
+class Packing(StrEnum):
+    """Whether documents share a calibration sequence, and whether they see each other in it."""
+
+    NONE = "none"
+    ISOLATED = "isolated"
+    OPEN = "open"
+
+
 class Decoding(StrEnum):
     SAMPLED = "sampled"
     GREEDY = "greedy"

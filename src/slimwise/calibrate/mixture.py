@@ -1,0 +1,101 @@
+"""The REAP mixture: six public data sets, from the hub or from a local folder."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from slimwise.calibrate import conversations
+from slimwise.calibrate.config import CalibrationConfig
+from slimwise.calibrate.conversations import Conversation
+from slimwise.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+_FILE_FORMATS = MappingProxyType({".jsonl": "json", ".json": "json", ".parquet": "parquet"})
+
+
+@dataclass(frozen=True)
+class Component:
+    """Where a component's rows lie on the hub, and how one is read."""
+
+    dataset: str
+    read: Callable[[Mapping[str, Any]], Conversation]
+    subset: str | None = None
+    split: str = "train"
+
+
+_THOUGHTS = "open-r1/Mixture-of-Thoughts"
+COMPONENTS: Mapping[str, Component] = MappingProxyType(
+    {
+        "evol_codealpaca": Component(
+            "theblackcat102/evol-codealpaca-v1", conversations.instruction_and_output
+        ),
+        "xlam_function_calling": Component(
+            "Salesforce/xlam-function-calling-60k", conversations.function_calls
+        ),
+        "thoughts_code": Component(_THOUGHTS, conversations.chat, subset="code"),
+        "thoughts_math": Component(_THOUGHTS, conversations.chat, subset="math"),
+        "thoughts_science": Component(_THOUGHTS, conversations.chat, subset="science"),
+        "swe_smith": Component(
+            "SWE-bench/SWE-smith-trajectories", conversations.agent_trajectory, split="tool"
+        ),
+    }
+)
+
+
+def mixture_documents(
+    config: CalibrationConfig, component: str, tokenizer: Any
+) -> Iterator[list[int]]:
+    """Token ids of the component's conversations under the chat template, in seeded order.
+
+    ConfigError if the data cannot be had. Rows that are not of the data set's form are left out
+    and counted in the log.
+    """
+    source = COMPONENTS[component]
+    num_bad = 0
+    for row in _rows(config, component).shuffle(seed=config.seed):
+        try:
+            conversation = source.read(row)
+        except (KeyError, TypeError, ValueError) as failure:
+            num_bad += 1
+            logger.warning("%s: %d rows so far left out: %r", component, num_bad, failure)
+            continue
+        text = tokenizer.apply_chat_template(
+            conversation.messages, tools=conversation.tools, tokenize=False
+        )
+        yield tokenizer(text, add_special_tokens=False).input_ids
+
+
+def _rows(config: CalibrationConfig, component: str) -> Any:
+    import datasets
+    from datasets.exceptions import DatasetsError
+
+    source = COMPONENTS[component]
+    try:
+        if config.data_folder is None:
+            return datasets.load_dataset(source.dataset, source.subset, split=source.split)
+        path = _local_file(Path(config.data_folder).expanduser(), component)
+        return datasets.load_dataset(
+            _FILE_FORMATS[path.suffix], data_files=str(path), split="train"
+        )
+    # The hub's client and the readers of data files raise these for whatever they cannot get.
+    except (OSError, ValueError, DatasetsError) as failure:
+        raise ConfigError(
+            f"calibration component {component} ({source.dataset}) cannot be loaded: {failure} "
+            "Fetch it with network access (and after accepting its terms on the hub), or set "
+            f"calibration.data_folder to a folder that holds {component}.jsonl or .parquet."
+        ) from failure
+
+
+def _local_file(folder: Path, component: str) -> Path:
+    paths = [folder / f"{component}{suffix}" for suffix in _FILE_FORMATS]
+    found = [path for path in paths if path.is_file()]
+    if len(found) != 1:
+        raise ConfigError(
+            f"calibration.data_folder = '{folder}' needs exactly one of "
+            f"{', '.join(path.name for path in paths)}; found {len(found)}."
+        )
+    return found[0]
