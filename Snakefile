@@ -18,6 +18,7 @@ include: "workflow/rules/10_backbone.smk"
 include: "workflow/rules/20_calibrate.smk"
 include: "workflow/rules/30_select.smk"
 include: "workflow/rules/40_export.smk"
+include: "workflow/rules/50_distill.smk"
 include: "workflow/rules/70_evaluate.smk"
 include: "workflow/rules/80_report.smk"
 
@@ -28,3 +29,4 @@ rule all:
     default_target: True
     input:
         paths.study_record,
+        DISTILLED,

@@ -61,3 +61,19 @@ def test_a_missing_key_is_named_without_the_rest_of_the_input():
         load_study(raw)
     assert "backbone.name is required and has no default" in str(refusal.value)
     assert "embedded" not in str(refusal.value)
+
+
+def test_every_pruned_decoder_is_distilled_by_every_rule_unless_some_are_named():
+    assert load_study(_smoke()).distilled_decoders() == ()
+    several = {"criteria": ["ean", "reap"], "num_kept": [32, 16]}
+    study = load_study(_smoke(selection=several, distillation={"rules": ["uniform", "zero"]}))
+    assert len(study.distilled_decoders()) == 8
+    chosen = {"rules": ["zero"], "criteria": ["reap"], "num_kept": [16]}
+    study = load_study(_smoke(selection=several, distillation=chosen))
+    assert [str(decoder) for decoder in study.distilled_decoders()] == ["reap-m16-kd_zero"]
+
+
+def test_distillation_of_a_decoder_that_is_not_selected_is_refused():
+    chosen = {"rules": ["zero"], "num_kept": [16]}
+    with pytest.raises(ConfigError, match=r"distillation\.num_kept names 16, which selection"):
+        load_study(_smoke(distillation=chosen))

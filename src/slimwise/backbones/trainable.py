@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from slimwise.backbones.base import Config
 from slimwise.errors import BackboneError
 
 Values = Mapping[str, Tensor]
@@ -31,6 +32,11 @@ class TrainedModules:
 
 class TrainableFamily(Protocol):
     """A family whose modules may be replaced by ones with a teacher's and a student's weights."""
+
+    @property
+    def shared_width_key(self) -> str:
+        """The configuration's name for the width of a shared expert."""
+        ...
 
     def modules(self, model: nn.Module) -> TrainedModules:
         """The modules that distillation trains."""
@@ -56,6 +62,8 @@ class TrainableFamily(Protocol):
 class Qwen35Trainable:
     """The shared expert's gate multiplies after the expert: a second one beside it shares it."""
 
+    shared_width_key = "shared_expert_intermediate_size"
+
     def modules(self, model: nn.Module) -> TrainedModules:
         return TrainedModules(
             routers=_ending(model, ".mlp.gate"),
@@ -78,6 +86,8 @@ class Qwen35Trainable:
 
 class Gemma4Trainable:
     """The dense MLP beside the experts plays the shared expert; its output norm comes after."""
+
+    shared_width_key = "intermediate_size"
 
     def modules(self, model: nn.Module) -> TrainedModules:
         routers = _ending(model, ".router")
@@ -123,6 +133,14 @@ def trainable_family(model_type: str) -> TrainableFamily:
             f"Use a model of type {', '.join(_BY_MODEL_TYPE)}, or clear distillation.rules."
         )
     return family
+
+
+def widened_config(config: Config) -> dict[str, Any]:
+    """The configuration of a checkpoint whose shared experts are twice as wide."""
+    key = trainable_family(str(config.get("model_type"))).shared_width_key
+    text = config.get("text_config", config)
+    wider = {**text, key: 2 * text[key]}
+    return {**config, "text_config": wider} if "text_config" in config else wider
 
 
 def _ending(model: nn.Module, suffix: str) -> tuple[str, ...]:

@@ -78,3 +78,8 @@ class DistillationConfig(StageConfig):
     checkpoint_every_steps: int = Field(
         default=50, ge=1, description="Resume point interval, steps."
     )
+
+    def only(self, rule: str) -> "DistillationConfig":
+        """The slice of one decoder, which stays the same when others are distilled too."""
+        changes = {"rules": (Distillation(rule),), "criteria": None, "num_kept": None}
+        return self.model_copy(update=changes)

@@ -48,8 +48,9 @@ def run(
     """
     record, chosen = read_backbone_record(backbone), read_keep_set(keep_set)
     _check(config, record, chosen, rule)
-    own = config.model_copy(update={"rules": (rule,), "criteria": None, "num_kept": None})
-    identity = config_digest(own, record.digest, str(chosen.keep_set), code_digest(__name__))
+    identity = config_digest(
+        config.only(rule), record.digest, str(chosen.keep_set), code_digest(__name__)
+    )
     device = local_device(config.device)
     with joined_processes(device) as processes:
         student = make_student(
@@ -72,7 +73,7 @@ def _check(
 ) -> None:
     if rule not in config.rules:
         raise ConfigError(
-            f"split rule {rule!r} is not in the study: distillation.rules has "
+            f"split rule '{rule}' is not in the study: distillation.rules has "
             f"{', '.join(config.rules) or 'none'}."
         )
     trainable_family(record.model_type)

@@ -23,6 +23,7 @@ from slimwise.export.folder import (
 )
 from slimwise.export.plan import PlannedTensor, plan_shards, plan_tensors
 from slimwise.export.shards import write_shards
+from slimwise.export.trained import widen_config, with_trained
 from slimwise.export.verify import verify_checkpoint
 from slimwise.export.verify_model import SCHEMA
 from slimwise.provenance import current_provenance
@@ -30,9 +31,12 @@ from slimwise.provenance import current_provenance
 logger = logging.getLogger(__name__)
 
 
-def run(config: ExportConfig, *, backbone: Path, keep_set: Path, out: Path) -> None:
+def run(
+    config: ExportConfig, *, backbone: Path, keep_set: Path, trained: Path | None = None, out: Path
+) -> None:
     """Write the pruned checkpoint's folder, verified, its manifest last.
 
+    trained is the manifest of a distilled decoder, whose tensors replace the backbone's.
     Everything that can be refused is refused before a weight is read. KeepSetError if the keep set
     is another model's, or keeps different counts in different layers.
     """
@@ -42,13 +46,15 @@ def run(config: ExportConfig, *, backbone: Path, keep_set: Path, out: Path) -> N
     check_unchanged(record)
     remove_leftovers(out)
     found = inspect_checkpoint(record.model)
-    planned = _plan(record, found, chosen.keep_set)
+    planned = _plan(record, found, chosen, trained)
     check_disk_space(out, record.model, sum(tensor.num_bytes for tensor in planned))
     started = time.perf_counter()
     with atomic_directory(out) as folder:
         write_shards(folder, plan_shards(planned, int(config.max_shard_gib * 2**30)))
         copy_companions(record.model, folder)
         write_config(record.model, folder, found, chosen.keep_set.num_kept_per_layer[0])
+        if trained is not None:
+            widen_config(folder)
         verify_checkpoint(folder, planned)
         write_manifest(folder, SCHEMA, current_provenance(), _summary(chosen))
     _log_speed(planned, chosen.keep_set, time.perf_counter() - started)
@@ -90,11 +96,16 @@ def _warn_of_uneven_split(num_kept: int, expert_parallel_size: int) -> None:
 
 
 def _plan(
-    record: BackboneRecord, found: InspectedCheckpoint, keep_set: KeepSet
+    record: BackboneRecord,
+    found: InspectedCheckpoint,
+    chosen: KeepSetRecord,
+    trained: Path | None,
 ) -> list[PlannedTensor]:
     entries = read_weights(record.model)
+    if trained is not None:
+        entries = with_trained(entries, trained, chosen)
     check_expert_tensors(entries.values(), found.backbone, found.config)
-    return plan_tensors(entries, found.backbone, found.config, keep_set)
+    return plan_tensors(entries, found.backbone, found.config, chosen.keep_set)
 
 
 def _summary(chosen: KeepSetRecord) -> dict[str, object]:
