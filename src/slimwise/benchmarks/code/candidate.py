@@ -24,7 +24,9 @@ def encoded(value: Any) -> list[Any]:
             return [kind.__name__, _scalar(kind, value)]
     for kind in (list, tuple, set, frozenset):
         if isinstance(value, kind):
-            return [kind.__name__, [encoded(item) for item in kind.__iter__(value)]]
+            # Not the value's own iterator: a subclass could show one list and be another.
+            items = kind.__iter__(value)  # pyright: ignore[reportArgumentType]
+            return [kind.__name__, [encoded(item) for item in items]]
     if isinstance(value, dict):
         return ["dict", [[encoded(key), encoded(item)] for key, item in dict.items(value)]]
     if type(value).__module__ == "numpy":
