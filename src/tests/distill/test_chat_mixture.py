@@ -1,0 +1,93 @@
+"""Rows made in the shape of open-perfectblend and APIGen-MT."""
+
+import json
+import random
+
+import pytest
+import transformers
+
+from slimwise.distill.chat_mixture import ChatMixture, row_messages, row_tokens
+from slimwise.errors import ConfigError
+from slimwise.paths import EMBEDDED_CHECKPOINT
+
+CHAT = {
+    "conversations": [
+        {"from": "human", "value": "What is 2 + 3?"},
+        {"from": "gpt", "value": "2 + 3 is 5."},
+    ],
+    "source": "made",
+}
+TRAJECTORY = {
+    "conversations": [
+        {"from": "human", "value": "Cancel order 7."},
+        {"from": "function_call", "value": '{"name": "cancel", "arguments": {"order": 7}}'},
+        {"from": "observation", "value": '{"done": true}'},
+        {"from": "gpt", "value": "It is cancelled."},
+    ],
+    "tools": json.dumps([{"name": "cancel", "parameters": {"properties": {"order": {}}}}]),
+    "system": "You serve a shop.",
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return transformers.AutoTokenizer.from_pretrained(EMBEDDED_CHECKPOINT)
+
+
+@pytest.fixture
+def mixture(config, tokenizer, tmp_path):
+    """A function to the mixture of many such rows, read from local folders."""
+
+    def make(**changes):
+        for name, row in (("chat", CHAT), ("agent", TRAJECTORY)):
+            (tmp_path / name).mkdir(exist_ok=True)
+            rows = [json.dumps({**row, "id": n}) for n in range(20)]
+            (tmp_path / name / "train.jsonl").write_text("\n".join(rows))
+        folders = {"chat_data": str(tmp_path / "chat"), "agent_data": str(tmp_path / "agent")}
+        return ChatMixture(config(**folders, **changes), tokenizer)
+
+    return make
+
+
+def test_turns_become_messages_and_calls():
+    system, user, call, tool, answer = row_messages(TRAJECTORY)
+    assert [message["role"] for message in (system, user, call, tool, answer)] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert call["tool_calls"][0]["function"] == {"name": "cancel", "arguments": {"order": 7}}
+    assert [message["role"] for message in row_messages(CHAT)] == ["user", "assistant"]
+
+
+def test_the_models_own_template_writes_the_row(tokenizer):
+    text = tokenizer.decode(row_tokens(TRAJECTORY, tokenizer))
+    assert text.startswith("<|im_start|>system\ncancel(order")
+    assert "You serve a shop." in text
+    assert text.count("<|im_start|>assistant") == 2
+
+
+def test_an_unknown_speaker_is_named():
+    with pytest.raises(ConfigError, match="'narrator'"):
+        row_messages({"conversations": [{"from": "narrator", "value": ""}]})
+
+
+def test_the_share_of_trajectories_and_equal_draws(mixture, tokenizer):
+    source, rng = mixture(), random.Random(0)
+    trajectory = row_tokens(TRAJECTORY, tokenizer)
+    drawn = [source.draw(rng) for _ in range(400)]
+    assert sum(ids == trajectory for ids in drawn) / 400 == pytest.approx(0.35, abs=0.07)
+    assert source.draw(random.Random(1)) == source.draw(random.Random(1))
+
+
+def test_rows_that_are_all_too_long_are_refused(mixture):
+    with pytest.raises(ConfigError, match="max_sequence_tokens = 16"):
+        mixture(max_sequence_tokens=16).draw(random.Random(0))
+
+
+def test_a_source_that_is_not_there_is_named(config, tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ConfigError, match=r"absent.*chat_data"):
+        ChatMixture(config(chat_data=str(tmp_path / "absent")), tokenizer)
