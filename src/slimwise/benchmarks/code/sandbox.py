@@ -98,11 +98,20 @@ def _command() -> tuple[str, ...]:
         raise SandboxError(f"code is graded in bubblewrap, and there is no bwrap here. {_INSTALL}")
     readable = dict.fromkeys((*_ROOTS, sys.base_prefix, sys.prefix))
     binds = [part for path in readable for part in ("--ro-bind-try", path, path)]
+    # The folders above them would be open to their maker only, and the program becomes another.
+    above = dict.fromkeys(parent for path in readable for parent in reversed(Path(path).parents))
+    parents = [
+        part
+        for path in above
+        if str(path) != "/" and str(path) not in readable
+        for part in ("--perms", "0755", "--dir", str(path))
+    ]
     return (
         bubblewrap,
         *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"),
         *("--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv"),
         *_identity(),
+        *parents,
         *binds,
         *("--ro-bind", str(_CANDIDATE), _INSIDE),
         *("--dev-bind", "/dev/null", "/dev/null"),

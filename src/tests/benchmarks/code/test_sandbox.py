@@ -71,6 +71,11 @@ def test_the_program_is_nobody():
     assert output("import os\nreturn os.getuid()") == ["int", format(65534, "x")]
 
 
+def test_libraries_can_be_imported():
+    body = "import decimal, fractions\nimport numpy\nreturn numpy.arange(3)"
+    assert output(body)[0] == "array"
+
+
 def test_there_is_no_network():
     body = "import socket\nsocket.create_connection(('1.1.1.1', 53), 2)\nreturn 1"
     assert output(body)[0] == "error"
