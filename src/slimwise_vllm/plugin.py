@@ -12,7 +12,7 @@ from typing import Any
 from slimwise.errors import ConfigError
 from slimwise_vllm.settings import PluginSettings, read_settings
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger(f"vllm.{__name__}")
 _ORIGINAL = "slimwise_original"
 CHOOSER = "slimwise_chooser"
 """Attribute of vLLM's input processor that holds the server's PoolChooser."""

@@ -23,6 +23,8 @@ def main() -> None:
     arguments, sys.argv[1:] = own.parse_known_args()
     if arguments.parent is not None:
         _end_with(arguments.parent)
+    # vLLM adds the HTTP routes of plugins only if this names them.
+    os.environ.setdefault("VLLM_PLUGINS", "slimwise")
     from vllm.platforms import current_platform
 
     if current_platform.is_cpu():

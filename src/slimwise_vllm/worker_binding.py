@@ -17,7 +17,8 @@ from slimwise_vllm.settings import PluginSettings
 from slimwise_vllm.step_hook import hook_steps
 from slimwise_vllm.token_pools import StepBatch, TokenPools
 
-_log = logging.getLogger(__name__)
+# vLLM shows the loggers below its own name only.
+_log = logging.getLogger(f"vllm.{__name__}")
 
 
 class WorkerPools:

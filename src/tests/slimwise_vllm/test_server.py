@@ -62,7 +62,6 @@ def running(log: Path, **settings):
     command = ServerCommand(
         (sys.executable, "-m", "slimwise_vllm.server", "--enforce-eager", *flags),
         {
-            "VLLM_PLUGINS": "slimwise",
             "TORCHDYNAMO_DISABLE": "1",
             "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
             "VLLM_NO_USAGE_STATS": "1",
