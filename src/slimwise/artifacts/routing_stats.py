@@ -1,6 +1,7 @@
-"""Routing statistics on disk: one [L, E] float64 tensor a sum, as safetensors."""
+"""Routing statistics on disk: [L, E] float64 sums by component, as safetensors."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -13,41 +14,57 @@ from slimwise.core.routing_stats import RoutingStats
 from slimwise.errors import ArtifactError
 from slimwise.provenance import Provenance
 
-SCHEMA = "slimwise.routing_stats/1"
+SCHEMA = "slimwise.routing_stats/2"
 
 _NAMES = tuple(field.name for field in fields(RoutingStats))
 
 
-def write_routing_stats(path: Path, stats: RoutingStats, provenance: Provenance) -> None:
-    """Write the sums under their field names."""
-    tensors = {name: getattr(stats, name).contiguous() for name in _NAMES}
-    metadata = {"schema": SCHEMA, "provenance": json.dumps(asdict(provenance))}
+def write_routing_stats(
+    path: Path, components: Mapping[str, RoutingStats], provenance: Provenance
+) -> None:
+    """Write each component's sums under "component/field", and the components' order."""
+    tensors = {
+        f"{component}/{name}": getattr(stats, name).contiguous()
+        for component, stats in components.items()
+        for name in _NAMES
+    }
+    metadata = {
+        "schema": SCHEMA,
+        "components": json.dumps(list(components)),
+        "provenance": json.dumps(asdict(provenance)),
+    }
     with atomic_file(path) as temporary:
         save_file(tensors, temporary, metadata)
 
 
-def read_routing_stats(path: Path) -> RoutingStats:
-    """The sums; ArtifactError if the file is missing or damaged, or a sum is not finite."""
+def read_routing_stats(path: Path) -> dict[str, RoutingStats]:
+    """Sums by component, in their order.
+
+    ArtifactError if the file is missing or damaged, or a sum is not finite.
+    """
     try:
         with safe_open(path, framework="pt") as content:
-            found = (content.metadata() or {}).get("schema")
-            names = set(content.keys())
-            tensors = {name: content.get_tensor(name) for name in names & set(_NAMES)}
+            metadata = content.metadata() or {}
+            tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as failure:
         raise ArtifactError(
             f"cannot read {path}: {failure}. Run the collect_stats rule again."
         ) from failure
-    if found != SCHEMA or names != set(_NAMES):
+    found, components = metadata.get("schema"), json.loads(metadata.get("components", "[]"))
+    expected = {f"{component}/{name}" for component in components for name in _NAMES}
+    if found != SCHEMA or not components or tensors.keys() != expected:
         raise ArtifactError(
-            f"{path} has schema {found!r} and tensors {', '.join(sorted(names))}; expected "
-            f"{SCHEMA!r} and {', '.join(sorted(_NAMES))}. Run the collect_stats rule again."
+            f"{path} has schema {found!r} and tensors {', '.join(sorted(tensors))}; expected "
+            f"{SCHEMA!r} and {', '.join(sorted(_NAMES))} of each component. Run the collect_stats "
+            "rule again."
         )
-    stats = RoutingStats(**tensors)
-    for name in _NAMES:
-        sums_LE = getattr(stats, name)
+    for name, sums_LE in tensors.items():
         if not torch.isfinite(sums_LE).all() or (sums_LE < 0).any():
             raise ArtifactError(
                 f"{path}: {name} holds values that are not finite or are below 0. Run the "
                 "collect_stats rule again."
             )
-    return stats
+    return {
+        component: RoutingStats(**{name: tensors[f"{component}/{name}"] for name in _NAMES})
+        for component in components
+    }

@@ -1,6 +1,7 @@
 """Resume points of a calibration: the sums so far, named by the number of batches behind them."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from slimwise.artifacts.routing_stats import read_routing_stats, write_routing_stats
@@ -11,8 +12,8 @@ from slimwise.provenance import Provenance
 _FILE_NAME = re.compile(r"after_(\d+)_batches\.safetensors")
 
 
-def load_progress(folder: Path) -> tuple[RoutingStats, int] | None:
-    """The latest sums and their number of batches; None if nothing was saved."""
+def load_progress(folder: Path) -> tuple[dict[str, RoutingStats], int] | None:
+    """The latest sums by component and their number of batches; None if nothing was saved."""
     saved = _saved(folder)
     if not saved:
         return None
@@ -26,7 +27,7 @@ def load_progress(folder: Path) -> tuple[RoutingStats, int] | None:
 
 
 def save_progress(
-    folder: Path, stats: RoutingStats, num_batches: int, provenance: Provenance
+    folder: Path, stats: Mapping[str, RoutingStats], num_batches: int, provenance: Provenance
 ) -> None:
     """Save the sums; earlier resume points go once the new one is there."""
     earlier = _saved(folder)

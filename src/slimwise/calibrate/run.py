@@ -25,9 +25,12 @@ from slimwise.work_directory import work_directory
 
 logger = logging.getLogger(__name__)
 
+Batches = list[tuple[str, TokenBatch]]
+"""Each batch behind the name of its component."""
+
 
 def run(config: CalibrationConfig, *, backbone: Path, out: Path, work: Path) -> None:
-    """Write the routing statistics of the whole mixture.
+    """Write the routing statistics of each component of the mixture.
 
     An interrupted run continues at its last resume point in work, under the same configuration,
     model and code only.
@@ -36,7 +39,7 @@ def run(config: CalibrationConfig, *, backbone: Path, out: Path, work: Path) -> 
     check_unchanged(record)
     tokenizer: Any = AutoTokenizer.from_pretrained(record.model, local_files_only=True)
     batches = [
-        batch
+        (component, batch)
         for component in config.components
         for batch in token_batches(
             component_sequences(config, component, tokenizer), config.batch_tokens
@@ -50,27 +53,27 @@ def run(config: CalibrationConfig, *, backbone: Path, out: Path, work: Path) -> 
 
 
 def _collect(
-    config: CalibrationConfig, record: BackboneRecord, batches: list[TokenBatch], state: Path
-) -> RoutingStats:
+    config: CalibrationConfig, record: BackboneRecord, batches: Batches, state: Path
+) -> dict[str, RoutingStats]:
     shape, family = record.shape, backbone_for(record.model_type)
-    nothing = RoutingStats.zeros(shape.num_layers, shape.num_experts), 0
-    stats, num_done = load_progress(state) or nothing
+    nothing = {
+        name: RoutingStats.zeros(shape.num_layers, shape.num_experts) for name in config.components
+    }
+    stats, num_done = load_progress(state) or (nothing, 0)
     model = load_decoder(record, config)
     started = time.perf_counter()
     with observed(model, family, record.gate_rule) as observer:
         bar = tqdm(batches[num_done:], initial=num_done, total=len(batches), disable=None)
-        for number, batch in enumerate(bar, num_done + 1):
-            stats = stats + observer.observe(batch)
+        for number, (component, batch) in enumerate(bar, num_done + 1):
+            stats[component] = stats[component] + observer.observe(batch)
             if number % config.save_every_batches == 0:
                 save_progress(state, stats, number, current_provenance())
     _log_speed(batches[num_done:], num_done, record, time.perf_counter() - started)
     return stats
 
 
-def _log_speed(
-    batches: list[TokenBatch], num_skipped: int, record: BackboneRecord, seconds: float
-) -> None:
-    num_tokens = sum(batch.num_tokens for batch in batches)
+def _log_speed(batches: Batches, num_skipped: int, record: BackboneRecord, seconds: float) -> None:
+    num_tokens = sum(batch.num_tokens for _, batch in batches)
     logger.info(
         "observed %d layers x %d experts on %.3f M tokens in %d batches (%d done before): "
         "%.1f s, %.0f tokens/s",

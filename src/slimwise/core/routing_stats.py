@@ -3,6 +3,7 @@
 Legend: L MoE layers, E experts.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import torch
@@ -50,6 +51,11 @@ class RoutingStats:
         names = [field.name for field in fields(self)]
         return RoutingStats(*(getattr(self, name) + getattr(other, name) for name in names))
 
+    def scaled(self, weight: float) -> "RoutingStats":
+        """Statistics of the same tokens, each counted weight times."""
+        names = [field.name for field in fields(self)]
+        return RoutingStats(*(getattr(self, name) * weight for name in names))
+
     @property
     def num_layers(self) -> int:
         return self.tokens_LE.shape[0]
@@ -57,3 +63,12 @@ class RoutingStats:
     @property
     def num_experts(self) -> int:
         return self.tokens_LE.shape[1]
+
+
+def mixed(components: Mapping[str, RoutingStats], weights: Mapping[str, float]) -> RoutingStats:
+    """Statistics of the mixture, each component's tokens counted as often as its weight says.
+
+    A component without a weight counts once. SlimWise, What, item 1 (the mixture).
+    """
+    total, *others = (stats.scaled(weights.get(name, 1.0)) for name, stats in components.items())
+    return sum(others, start=total)

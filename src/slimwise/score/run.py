@@ -8,9 +8,10 @@ import pandas as pd
 
 from slimwise.artifacts.expert_scores import write_expert_scores
 from slimwise.artifacts.routing_stats import read_routing_stats
-from slimwise.core.routing_stats import RoutingStats
+from slimwise.core.routing_stats import RoutingStats, mixed
 from slimwise.core.scores import expert_scores
 from slimwise.core.vocabulary import Criterion
+from slimwise.errors import ConfigError
 from slimwise.provenance import current_provenance
 from slimwise.score.config import ScoreConfig
 
@@ -19,7 +20,14 @@ logger = logging.getLogger(__name__)
 
 def run(config: ScoreConfig, *, stats: Path, out: Path) -> None:
     """Write one row per layer and expert with its score by every criterion."""
-    sums = read_routing_stats(stats)
+    components = read_routing_stats(stats)
+    unknown = sorted(config.component_weights.keys() - components.keys())
+    if unknown:
+        raise ConfigError(
+            f"scoring.component_weights names {unknown[0]}, but the statistics are of "
+            f"{', '.join(components)}. Name one of these."
+        )
+    sums = mixed(components, config.component_weights)
     write_expert_scores(out, score_table(sums, config), current_provenance())
     logger.info(
         "scored %d layers x %d experts by %d criteria (%s gate); %d experts saw no token",

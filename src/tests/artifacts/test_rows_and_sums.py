@@ -95,8 +95,8 @@ def test_missing_files_are_refused(tmp_path):
 
 def test_sums_round_trip_exactly(tmp_path, stats, provenance):
     path = tmp_path / "stats.safetensors"
-    write_routing_stats(path, stats, provenance)
-    read = read_routing_stats(path)
+    write_routing_stats(path, {"maths": stats}, provenance)
+    read = read_routing_stats(path)["maths"]
     assert torch.equal(read.gate_norm_LE, stats.gate_norm_LE)
     assert torch.equal(read.tokens_LE, stats.tokens_LE)
 
@@ -104,7 +104,7 @@ def test_sums_round_trip_exactly(tmp_path, stats, provenance):
 @pytest.mark.parametrize("how", ["truncated", "empty", "overwritten"])
 def test_damaged_sums_are_refused(tmp_path, stats, provenance, how):
     path = tmp_path / "stats.safetensors"
-    write_routing_stats(path, stats, provenance)
+    write_routing_stats(path, {"maths": stats}, provenance)
     _damage(path, how)
     with pytest.raises(ArtifactError, match=r"stats\.safetensors"):
         read_routing_stats(path)
@@ -122,10 +122,12 @@ def test_damaged_sums_are_refused(tmp_path, stats, provenance, how):
 )
 def test_impossible_sums_are_refused(tmp_path, stats, provenance, spoil, named):
     path = tmp_path / "stats.safetensors"
-    write_routing_stats(path, stats, provenance)
+    write_routing_stats(path, {"maths": stats}, provenance)
     sums = load_file(path)
+    sums = {name.removeprefix("maths/"): tensor for name, tensor in sums.items()}
     spoil(sums)
-    save_file(sums, path, {"schema": SCHEMA})
+    sums = {f"maths/{name}": tensor for name, tensor in sums.items()}
+    save_file(sums, path, {"schema": SCHEMA, "components": '["maths"]'})
     with pytest.raises(ArtifactError, match=named):
         read_routing_stats(path)
 

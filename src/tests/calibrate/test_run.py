@@ -54,9 +54,11 @@ def test_a_killed_run_resumes_to_the_same_bits(tmp_path, backbone, observations,
     run(CONFIG, **paths, out=tmp_path / "unbroken.safetensors")
     resumed = read_routing_stats(tmp_path / "resumed.safetensors")
     unbroken = read_routing_stats(tmp_path / "unbroken.safetensors")
-    assert torch.equal(resumed.gate_norm_LE, unbroken.gate_norm_LE)
-    assert torch.equal(resumed.tokens_LE, unbroken.tokens_LE)
-    assert unbroken.tokens_LE.sum(dim=1).unique().numel() == 1
+    assert list(resumed) == list(unbroken) == ["maths", "code", "tools"]
+    for component, stats in unbroken.items():
+        assert torch.equal(resumed[component].gate_norm_LE, stats.gate_norm_LE)
+        assert torch.equal(resumed[component].tokens_LE, stats.tokens_LE)
+        assert stats.tokens_LE.sum(dim=1).unique().numel() == 1
 
 
 def test_resume_points_of_another_configuration_are_not_used(tmp_path, backbone, observations):

@@ -3,7 +3,7 @@ from dataclasses import fields
 import pytest
 import torch
 
-from slimwise.core.routing_stats import RoutingStats
+from slimwise.core.routing_stats import RoutingStats, mixed
 from slimwise.errors import ArtifactError
 
 
@@ -27,3 +27,13 @@ def test_merge_is_commutative_associative_and_has_a_zero():
 def test_statistics_of_different_models_do_not_merge():
     with pytest.raises(ArtifactError, match=r"\(2, 3\) with \(2, 4\)"):
         _ = _random_stats(0) + RoutingStats.zeros(2, 4)
+
+
+def test_a_weight_counts_a_component_that_often():
+    a, b = _random_stats(0), _random_stats(1)
+    twice = mixed({"a": a, "b": b}, {"a": 2.0})
+    for field in fields(RoutingStats):
+        expected = getattr(a + a + b, field.name)
+        assert torch.equal(getattr(twice, field.name), expected)
+    nothing = mixed({"a": a, "b": b}, {"a": 0.0})
+    assert torch.equal(nothing.tokens_LE, b.tokens_LE)
