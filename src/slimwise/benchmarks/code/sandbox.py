@@ -17,7 +17,8 @@ from slimwise.errors import SandboxError
 
 _CANDIDATE = Path(__file__).with_name("candidate.py")
 _INSIDE = "/candidate.py"
-_FILE_BYTES = 64 << 20
+_DISK_BYTES = 64 << 20
+_REPLY_BYTES = 512 << 20  # HumanEval/15 counts to a million, many times over
 _INSTALL = "Install it: apt-get install -y bubblewrap (or your distribution's package)."
 _ROOTS = ("/usr", "/bin", "/lib", "/lib64")
 
@@ -51,7 +52,7 @@ def run_program(source: str, entry: str, inputs: str, limits: ProgramLimits) -> 
         "limits": {
             "cpu_s": limits.time_s,
             "memory_bytes": int(limits.memory_gib * 2**30),
-            "file_bytes": _FILE_BYTES,
+            "file_bytes": _REPLY_BYTES,
         },
     }
     # A file, not a pipe: its size limit holds for a program that writes to it without end.
@@ -70,7 +71,7 @@ def run_program(source: str, entry: str, inputs: str, limits: ProgramLimits) -> 
             return ProgramOutcome(error=f"not finished within {limits.time_s} s")
         _check_started(ended)
         reply.seek(0)
-        return _outcome(reply.read(_FILE_BYTES))
+        return _outcome(reply.read(_REPLY_BYTES))
 
 
 def _outcome(reply: bytes) -> ProgramOutcome:
@@ -116,7 +117,7 @@ def _command() -> tuple[str, ...]:
         *("--ro-bind", str(_CANDIDATE), _INSIDE),
         *("--dev-bind", "/dev/null", "/dev/null"),
         *("--dev-bind", "/dev/urandom", "/dev/urandom"),
-        *("--size", str(_FILE_BYTES), "--tmpfs", "/tmp", "--chdir", "/tmp"),
+        *("--size", str(_DISK_BYTES), "--tmpfs", "/tmp", "--chdir", "/tmp"),
         *("--remount-ro", "/"),
         *("--setenv", "OPENBLAS_NUM_THREADS", "1"),
         *(sys.executable, "-I", "-S", _INSIDE),
