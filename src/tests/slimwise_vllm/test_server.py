@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,7 @@ def server(tmp_path_factory, keep_set):
         yield url
 
 
-def call(url, path, body=None, method=None):
+def call(url, path, body=None, method=None) -> tuple[int, Any]:
     """Status and JSON (or text) of a reply, refusals included."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"Content-Type": "application/json"}
