@@ -87,6 +87,7 @@ def test_a_killed_run_ends_as_an_unbroken_one(build_student, config, kind, tmp_p
         assert torch.equal(resumed[name], weight), name
 
 
+@pytest.mark.engine
 def test_a_loss_that_is_not_finite_names_step_and_batch(build_student, config, tmp_path):
     student = build_student()
     student.trained()["model.norm.trained"].data.fill_(torch.nan)
@@ -125,6 +126,7 @@ with joined_processes(torch.device("cpu")) as processes:
 """
 
 
+@pytest.mark.engine
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["hybrid"])
 def test_two_processes_take_the_steps_of_one(tiny_checkpoint, kind, config, tmp_path):
