@@ -69,6 +69,7 @@ def test_only_the_trained_set_moves(build_student, config, tmp_path):
     assert all(int(row["student_tokens"]) < int(row["sequence_tokens"]) for row in rows)
 
 
+@pytest.mark.engine
 def test_a_killed_run_ends_as_an_unbroken_one(build_student, config, kind, tmp_path):
     """SIGKILL in the sixth step; the last state saved is that of four."""
     unbroken = _run(build_student(), _settings(config), tmp_path / "unbroken")
