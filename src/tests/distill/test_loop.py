@@ -69,7 +69,16 @@ def test_only_the_trained_set_moves(build_student, config, tmp_path):
     assert all(int(row["student_tokens"]) < int(row["sequence_tokens"]) for row in rows)
 
 
-@pytest.mark.engine
+@pytest.fixture
+def one_thread():
+    """Sums round by the number of threads, and a forked process can only have one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_a_killed_run_ends_as_an_unbroken_one(build_student, config, kind, tmp_path):
     """SIGKILL in the sixth step; the last state saved is that of four."""
     unbroken = _run(build_student(), _settings(config), tmp_path / "unbroken")
@@ -88,7 +97,6 @@ def test_a_killed_run_ends_as_an_unbroken_one(build_student, config, kind, tmp_p
         assert torch.equal(resumed[name], weight), name
 
 
-@pytest.mark.engine
 def test_a_loss_that_is_not_finite_names_step_and_batch(build_student, config, tmp_path):
     student = build_student()
     student.trained()["model.norm.trained"].data.fill_(torch.nan)
@@ -127,7 +135,6 @@ with joined_processes(torch.device("cpu")) as processes:
 """
 
 
-@pytest.mark.engine
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["hybrid"])
 def test_two_processes_take_the_steps_of_one(tiny_checkpoint, kind, config, tmp_path):
