@@ -327,9 +327,3 @@ def hf_models(tiny_backbone) -> Callable[[str], tuple[Any, Any]]:
         return full, sliced(full, KEPT)
 
     return load
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.engine)
