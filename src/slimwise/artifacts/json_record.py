@@ -51,7 +51,14 @@ def write_typed_record(path: Path, schema: str, value: object, provenance: Prove
 
 def read_typed_record(path: Path, schema: str, kind: type[Record]) -> Record:
     """The dataclass that write_typed_record wrote; ArtifactError names fields of a wrong type."""
-    payload = read_json_record(path, schema)
+    return typed_payload(path, read_json_record(path, schema), kind)
+
+
+def typed_payload(path: Path, payload: Mapping[str, Any], kind: type[Record]) -> Record:
+    """The dataclass that the payload of the file holds; further keys are another reader's.
+
+    ArtifactError names fields that are missing or of a wrong type.
+    """
     try:
         return TypeAdapter(kind).validate_json(json.dumps(payload), strict=True)
     except ValidationError as failure:

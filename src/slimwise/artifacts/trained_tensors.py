@@ -9,8 +9,7 @@ from torch import Tensor
 from slimwise.artifacts.atomic import atomic_file
 
 FILE_NAME = "trained.safetensors"
-SCHEMA = "slimwise.trained_tensors/1"
-"""Of the manifest that is written beside the file."""
+"""Beside it lies manifest.json, which trained_record writes."""
 
 
 def write_trained_tensors(folder: Path, tensors: Mapping[str, Tensor]) -> None:

@@ -1,5 +1,7 @@
 """The experts that a pruned decoder may use, layer by layer (K'_l of the paper)."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -56,3 +58,9 @@ class KeepSet:
     def is_uniform(self) -> bool:
         """True if all layers keep the same number of experts, as an exported checkpoint needs."""
         return len(set(self.num_kept_per_layer)) == 1
+
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 of the content: equal for equal keep sets, whatever chose them."""
+        content = json.dumps([self.num_experts, self.top_k, self.kept])
+        return hashlib.sha256(content.encode()).hexdigest()

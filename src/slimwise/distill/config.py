@@ -1,6 +1,6 @@
 """How pruned decoders are distilled."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -8,6 +8,17 @@ from slimwise.core.vocabulary import Criterion, Distillation
 from slimwise.stage_config import StageConfig
 
 Rule = Literal[Distillation.UNIFORM, Distillation.ZERO]
+
+_DECODERS = {"rules", "criteria", "num_kept"}
+_SAME_RESULT = {
+    "embedded",
+    "micro_batch_tokens",
+    "logit_chunk_tokens",
+    "route",
+    "checkpoint_layers",
+    "device",
+    "checkpoint_every_steps",
+}
 
 
 class DistillationConfig(StageConfig):
@@ -19,6 +30,11 @@ class DistillationConfig(StageConfig):
     )
     num_kept: tuple[Annotated[int, Field(ge=1)], ...] | None = Field(
         default=None, description="Whose decoders are distilled; all of the selection's if null."
+    )
+    embedded: bool = Field(
+        default=True,
+        description="Take trained tensors that ship with the miniature where they were trained "
+        "from the same model, keep set and settings; train whatever is not there.",
     )
     dataset: Literal["mini_tasks", "chat_mixture"] = Field(
         default="mini_tasks",
@@ -83,3 +99,10 @@ class DistillationConfig(StageConfig):
         """The slice of one decoder, which stays the same when others are distilled too."""
         changes = {"rules": (Distillation(rule),), "criteria": None, "num_kept": None}
         return self.model_copy(update=changes)
+
+    def recipe(self) -> dict[str, Any]:
+        """The keys, beside the seed, that shape what is trained, as JSON values.
+
+        The others name the decoders, or change memory and speed only.
+        """
+        return self.model_dump(mode="json", exclude={"seed", *_DECODERS, *_SAME_RESULT})

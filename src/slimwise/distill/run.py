@@ -11,8 +11,8 @@ from transformers import AutoTokenizer
 from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
 from slimwise.artifacts.checkpoint_digest import check_unchanged
 from slimwise.artifacts.keep_set import KeepSetRecord, read_keep_set
-from slimwise.artifacts.manifest import write_manifest
-from slimwise.artifacts.trained_tensors import SCHEMA, write_trained_tensors
+from slimwise.artifacts.trained_record import TrainedRecord, write_trained_record
+from slimwise.artifacts.trained_tensors import write_trained_tensors
 from slimwise.artifacts.weight_files import read_weights
 from slimwise.backbones.trainable import trainable_family
 from slimwise.config_digest import config_digest
@@ -23,6 +23,7 @@ from slimwise.distill.loop import distil
 from slimwise.distill.merge import checkpoint_names, merged_tensors, on_cpu
 from slimwise.distill.model import load_model
 from slimwise.distill.processes import Processes, joined_processes, local_device
+from slimwise.distill.record import trained_record
 from slimwise.distill.sources import sequence_source
 from slimwise.distill.student import Student, make_student
 from slimwise.errors import ConfigError, KeepSetError
@@ -63,7 +64,7 @@ def run(
         if processes.is_first:
             with work_directory(state):
                 _distil(student, record, rule, config, state, processes)
-                _write(student, record, out, state, {"rule": rule, "criterion": chosen.criterion})
+                _write(student, record, out, state, trained_record(config, record, chosen, rule))
         else:
             _distil(student, record, rule, config, state, processes)
 
@@ -108,12 +109,11 @@ def _distil(
 
 
 def _write(
-    student: Student, record: BackboneRecord, out: Path, work: Path, summary: dict[str, Any]
+    student: Student, record: BackboneRecord, out: Path, work: Path, trained: TrainedRecord
 ) -> None:
     tensors = merged_tensors(student)
     names = checkpoint_names(tensors, read_weights(record.model))
     out.mkdir(parents=True, exist_ok=True)
     write_trained_tensors(out, on_cpu({names[name]: tensors[name] for name in tensors}))
     shutil.copyfile(work / LOG_NAME, out / LOG_NAME)
-    extra = {**summary, "backbone_digest": record.digest}
-    write_manifest(out, SCHEMA, current_provenance(), extra)
+    write_trained_record(out, trained, current_provenance())

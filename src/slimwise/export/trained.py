@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from slimwise.artifacts.keep_set import KeepSetRecord
-from slimwise.artifacts.manifest import verify_manifest
-from slimwise.artifacts.trained_tensors import FILE_NAME, SCHEMA
+from slimwise.artifacts.trained_record import read_trained_record
+from slimwise.artifacts.trained_tensors import FILE_NAME
 from slimwise.artifacts.weight_files import WeightEntry, read_weight_file
 from slimwise.backbones.trainable import widened_config
 from slimwise.errors import CheckpointError
@@ -20,15 +20,19 @@ def with_trained(
 ) -> Entries:
     """The backbone's tensors, of which distillation has replaced some.
 
-    CheckpointError if they were trained for another backbone or are not among its tensors.
+    CheckpointError if they were trained for another backbone or keep set, or are not among its
+    tensors.
     """
     folder = manifest.parent
-    digest = verify_manifest(folder, SCHEMA).get("backbone_digest")
-    if digest != chosen.backbone_digest:
-        raise CheckpointError(
-            f"{folder} was trained beside a backbone with digest {str(digest)[:12]}, the keep set "
-            f"is of one with {chosen.backbone_digest[:12]}. Run the distill_decoder rule again."
-        )
+    record = read_trained_record(folder)
+    found = (record.backbone_digest, record.keep_set_digest)
+    expected = (chosen.backbone_digest, chosen.keep_set.digest)
+    for name, digest, ours in zip(("backbone", "keep set"), found, expected, strict=True):
+        if digest != ours:
+            raise CheckpointError(
+                f"{folder} was trained with a {name} of digest {digest[:12]}, not {ours[:12]}. Run "
+                "the distill_decoder rule again."
+            )
     trained = read_weight_file(folder / FILE_NAME)
     unknown = sorted(trained.keys() - entries.keys())
     if unknown:
