@@ -93,9 +93,9 @@ def _shape(keep_set: KeepSet) -> str:
 def load_pools(settings: PluginSettings) -> Pools:
     """The pools of the settings' keep-set files; ArtifactError or KeepSetError names a bad one."""
     loaded = []
-    for name, path in settings.pools.items():
-        record = read_keep_set(path)
-        loaded.append(PrunedPool(name, path, record.keep_set, record.backbone_digest))
+    for name, files in settings.pools.items():
+        record = read_keep_set(files.keep_set)
+        loaded.append(PrunedPool(name, files.keep_set, record.keep_set, record.backbone_digest))
     return Pools(tuple(loaded))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.vocabulary import ServingMode
 from slimwise.errors import ConfigError
 
@@ -18,8 +19,8 @@ class PluginSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    pools: dict[str, Path] = Field(
-        min_length=1, description="Keep-set file of each pruned pool, by the pool's name."
+    pools: dict[str, PoolFiles] = Field(
+        min_length=1, description="Files of each pruned pool, by the pool's name."
     )
     default_mode: ServingMode = Field(
         default=ServingMode.FULL, description="Mode of requests that name none."

@@ -9,12 +9,14 @@ from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
+from typing import Never
 
+from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import EngineError
 
 SERVED_NAME = "decoder"
-NO_POOLS: Mapping[str, Path] = MappingProxyType({})
+NO_POOLS: Mapping[str, Never] = MappingProxyType({})
 _MODULE = "slimwise_vllm.server"
 _GIB = 1 << 30
 
@@ -52,11 +54,11 @@ def server_command(
     port: int,
     parent: int,
     host: Host,
-    pools: Mapping[str, Path] = NO_POOLS,
+    pools: Mapping[str, PoolFiles | Path] = NO_POOLS,
 ) -> ServerCommand:
     """How to serve the model folder as SERVED_NAME until process `parent` ends.
 
-    pools are keep-set files by the name under which requests may choose them.
+    pools are the files of each, or its keep-set file alone, by the name that requests choose.
     On CPU an engine has one thread a core, unless the configuration says otherwise.
     """
     shared = (
@@ -84,11 +86,14 @@ def server_command(
     return ServerCommand((*shared, *_cuda_arguments(config), *config.extra_args), environment)
 
 
-def _pool_arguments(pools: Mapping[str, Path]) -> tuple[str, ...]:
+def _pool_arguments(pools: Mapping[str, PoolFiles | Path]) -> tuple[str, ...]:
     if not pools:
         return ()
-    names = {name: str(path) for name, path in pools.items()}
-    settings = {"pools": names, "default_pool": next(iter(names))}
+    named = {name: PoolFiles.model_validate(files) for name, files in pools.items()}
+    dumped = {
+        name: files.model_dump(mode="json", exclude_none=True) for name, files in named.items()
+    }
+    settings = {"pools": dumped, "default_pool": next(iter(named))}
     return ("--additional-config", json.dumps({"slimwise": settings}))
 
 

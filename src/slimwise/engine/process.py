@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.engine.command import NO_POOLS, ServerCommand, server_command, this_host
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import EngineError
@@ -28,11 +29,11 @@ _CAUSE = re.compile(r"\b\w*(?:Error|Exception): .*")
 
 @contextmanager
 def serve(
-    model: Path, config: ServingConfig, log: Path, pools: Mapping[str, Path] = NO_POOLS
+    model: Path, config: ServingConfig, log: Path, pools: Mapping[str, PoolFiles | Path] = NO_POOLS
 ) -> Iterator[str]:
     """The base URL of a healthy server of the model folder, for as long as the block runs.
 
-    pools are keep-set files by the name under which requests may choose them.
+    pools are the files of each, or its keep-set file alone, by the name that requests choose.
     Its output is kept in the log file. EngineError with the last lines of it if the server ends
     or is not healthy in time, also if it ends during the block.
     """

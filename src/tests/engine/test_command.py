@@ -1,7 +1,9 @@
+import json
 from pathlib import Path
 
 import pytest
 
+from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.engine.command import Device, Host, server_command
 from slimwise.engine.config import ServingConfig
 
@@ -13,6 +15,22 @@ MODEL = Path("/models/mini")
 def command(host: Host, **settings):
     config = ServingConfig(max_model_len_tokens=640, **settings)
     return server_command(MODEL, config, port=8000, parent=1, host=host)
+
+
+def test_pools_reach_the_plugin_by_name():
+    named = {
+        "half": Path("/half.json"),
+        "kd": PoolFiles(keep_set=Path("/half.json"), trained=Path("/kd/manifest.json")),
+    }
+    config = ServingConfig(max_model_len_tokens=640)
+    built = server_command(MODEL, config, port=8000, parent=1, host=CPU, pools=named)
+    assert json.loads(value_after(built.arguments, "--additional-config"))["slimwise"] == {
+        "pools": {
+            "half": {"keep_set": "/half.json"},
+            "kd": {"keep_set": "/half.json", "trained": "/kd/manifest.json"},
+        },
+        "default_pool": "half",
+    }
 
 
 def value_after(arguments, flag):

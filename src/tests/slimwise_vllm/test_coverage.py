@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from slimwise.artifacts.pool_files import PoolFiles
 from slimwise_vllm.coverage import Coverage, batch_bucket
 from slimwise_vllm.coverage_metrics import CoverageMetrics, coverage_metrics
 from slimwise_vllm.settings import PluginSettings
@@ -13,7 +14,7 @@ from slimwise_vllm.settings import PluginSettings
 
 def coverage(path: Path, interval=1, export_s=1e9) -> Coverage:
     settings = PluginSettings(
-        pools={"half": Path("half.json")},
+        pools={"half": PoolFiles(keep_set=Path("half.json"))},
         coverage_file=path,
         coverage_interval_steps=interval,
         coverage_export_s=export_s,

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
+from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import Criterion
 from slimwise.errors import ArtifactError, ConfigError, KeepSetError
@@ -19,7 +20,8 @@ def write(path: Path, kept, num_experts=4, top_k=1) -> Path:
 
 
 def load(**paths: Path):
-    return load_pools(PluginSettings(pools=paths, default_pool=next(iter(paths))))
+    pools = {name: PoolFiles(keep_set=path) for name, path in paths.items()}
+    return load_pools(PluginSettings(pools=pools, default_pool=next(iter(paths))))
 
 
 def test_pool_zero_is_full_and_every_keep_set_another(tmp_path):

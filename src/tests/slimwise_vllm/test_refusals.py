@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.keep_set import KeepSet
 from slimwise.errors import BackboneError, ConfigError, KeepSetError
 from slimwise_vllm.moe_layers import MoELayer
@@ -28,7 +29,7 @@ PARALLEL = {
 
 
 def settings(**changes):
-    return PluginSettings(pools={"half": Path("half.json")}, **changes)
+    return PluginSettings(pools={"half": PoolFiles(keep_set=Path("half.json"))}, **changes)
 
 
 def engine(runner_type="generate", **parallel):

@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import ServingMode
 from slimwise.errors import ConfigError
@@ -21,9 +22,9 @@ def pools() -> Pools:
 
 @pytest.fixture
 def chooser(pools) -> PoolChooser:
-    paths = {"half": Path("a"), "small": Path("b")}
+    files = {name: PoolFiles(keep_set=Path(name)) for name in ("half", "small")}
     return PoolChooser(
-        pools, PluginSettings(pools=paths, default_pool="half", default_mode=ServingMode.SLIMWISE)
+        pools, PluginSettings(pools=files, default_pool="half", default_mode=ServingMode.SLIMWISE)
     )
 
 

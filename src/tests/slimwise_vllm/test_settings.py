@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.vocabulary import ServingMode
 from slimwise.errors import ConfigError
 from slimwise_vllm.settings import read_settings
@@ -22,13 +23,23 @@ def test_defaults_serve_the_full_model_and_split_at_the_last_prompt_token():
     assert found.default_mode is ServingMode.FULL
     assert found.first_decode_offset == -1
     assert found.first_pool == "half"
-    assert found.pools == {"half": Path("half.json")}
+    assert found.pools == {"half": PoolFiles(keep_set=Path("half.json"))}
+
+
+@pytest.mark.parametrize("named", ["kd/manifest.json", "kd"])
+def test_a_pool_may_name_what_was_trained_for_it(named):
+    found = settings(pools={"kd": {"keep_set": "half.json", "trained": named}})
+    assert found is not None
+    assert found.pools["kd"].keep_set == Path("half.json")
+    assert found.pools["kd"].trained_folder == Path("kd")
 
 
 @pytest.mark.parametrize(
     ("section", "fault"),
     [
         ({"pools": {}}, r"slimwise\.pools"),
+        ({"pools": {"a": {"keepset": "a.json"}}}, r"slimwise\.pools\.a\.keep_set"),
+        ({"pools": {"a": {"keep_set": "a.json", "train": "b"}}}, r"slimwise\.pools\.a\.train"),
         ({"pools": {"full": "x.json"}}, "taken by the pool of all experts"),
         ({"pools": {"a": "a.json", "b": "b.json"}}, "default_pool must be one of a, b"),
         ({"default_pool": "other"}, "'other' is not a pool: half"),
