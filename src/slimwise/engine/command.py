@@ -36,10 +36,11 @@ class Host:
 
 @dataclass(frozen=True)
 class ServerCommand:
-    """Arguments of the process, and what its environment has beyond ours."""
+    """Arguments of the process, what its environment has beyond ours, and where it runs."""
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
+    folder: Path | None = None
 
 
 def this_host() -> Host:

@@ -1,21 +1,22 @@
-"""A vLLM server of our own: started, waited for, and stopped whatever happens."""
+"""Servers of our own: started side by side, watched, and stopped whatever happens."""
 
 import logging
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.engine.command import NO_POOLS, ServerCommand, server_command, this_host
 from slimwise.engine.config import ServingConfig
+from slimwise.engine.ports import reserved_ports
 from slimwise.errors import EngineError
 
 _log = logging.getLogger(__name__)
@@ -25,6 +26,86 @@ _GRACE_S = 10
 _TAIL_LINES = 15
 _CAUSE_LINES = 3
 _CAUSE = re.compile(r"\b\w*(?:Error|Exception): .*")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A process that answers at base_url, its name in errors, and the file of its output."""
+
+    name: str
+    command: ServerCommand
+    base_url: str
+    log: Path
+
+
+class RunningServers:
+    """Servers with a process group each, in the order they were started."""
+
+    def __init__(self) -> None:
+        self._processes: list[tuple[Server, subprocess.Popen[bytes]]] = []
+
+    def start(self, server: Server) -> None:
+        """Start the process; that it answers is for wait_until_healthy to say."""
+        server.log.parent.mkdir(parents=True, exist_ok=True)
+        with server.log.open("wb") as output:
+            process = subprocess.Popen(
+                server.command.arguments,
+                cwd=server.command.folder,
+                env=os.environ | dict(server.command.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._processes.append((server, process))
+
+    def wait_until_healthy(self, timeout_s: float) -> None:
+        """Return when all of them answer; EngineError if one ends or takes longer."""
+        start = time.monotonic()
+        for server, process in self._processes:
+            while not _is_healthy(server.base_url):
+                self.raise_if_ended("before it was healthy")
+                if time.monotonic() > start + timeout_s:
+                    raise EngineError(
+                        f"{server.name} was not healthy after {timeout_s:g} s. Raise "
+                        f"serving.start_timeout_s if it was still loading. {_tail(server.log)}"
+                    )
+                time.sleep(_POLL_S)
+            if process.poll() is not None:
+                raise EngineError(
+                    f"another server answers at {server.base_url}; {server.name} has ended."
+                )
+            _log.info("%s healthy after %.1f s", server.name, time.monotonic() - start)
+
+    def raise_if_ended(self, when: str) -> None:
+        """EngineError if any of them has ended."""
+        ended = self.ended(when)
+        if ended:
+            raise EngineError("\n".join(ended))
+
+    def ended(self, when: str) -> list[str]:
+        """Status, cause and last lines of every server that has ended."""
+        return [
+            f"{server.name} ended {when}, with status {process.returncode}. {_tail(server.log)}"
+            for server, process in self._processes
+            if process.poll() is not None
+        ]
+
+    def stop(self) -> None:
+        """SIGTERM, then SIGKILL, to the groups, members that outlive their leader included."""
+        try:
+            for _, process in self._processes:
+                _signal_group(process.pid, signal.SIGTERM)
+            deadline = time.monotonic() + _GRACE_S
+            for server, process in self._processes:
+                try:
+                    process.wait(max(deadline - time.monotonic(), 0))
+                except subprocess.TimeoutExpired:
+                    _log.warning("%s ignored SIGTERM for %d s", server.name, _GRACE_S)
+        finally:
+            for _, process in self._processes:
+                _signal_group(process.pid, signal.SIGKILL)
+                process.wait()
 
 
 @contextmanager
@@ -37,68 +118,46 @@ def serve(
     Its output is kept in the log file. EngineError with the last lines of it if the server ends
     or is not healthy in time, also if it ends during the block.
     """
-    port = _free_port(config.host)
-    command = server_command(
-        model, config, port=port, parent=os.getpid(), host=this_host(), pools=pools
-    )
-    base_url = f"http://{config.host}:{port}"
-    with run_server(command, base_url, log, start_timeout_s=config.start_timeout_s):
-        yield base_url
+    with reserved_ports(config.host, 1) as (port,):
+        command = server_command(
+            model, config, port=port, parent=os.getpid(), host=this_host(), pools=pools
+        )
+        base_url = f"http://{config.host}:{port}"
+        with run_server(command, base_url, log, start_timeout_s=config.start_timeout_s):
+            yield base_url
 
 
 @contextmanager
 def run_server(
     command: ServerCommand, base_url: str, log: Path, *, start_timeout_s: float
 ) -> Iterator[None]:
-    """The command as a process group of its own, healthy inside the block and gone after it."""
-    start = time.monotonic()
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command.arguments,
-            env=os.environ | dict(command.environment),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        _wait_until_healthy(process, base_url, log, start_timeout_s)
-        _log.info(
-            "server of process %d healthy after %.1f s", process.pid, time.monotonic() - start
-        )
+    """The command as one server, healthy inside the block and gone after it."""
+    with run_servers(
+        [Server("the server", command, base_url, log)], start_timeout_s=start_timeout_s
+    ):
         yield
-    except EngineError as failure:
-        if process.poll() is None:
-            raise
-        raise EngineError(
-            f"{failure} The server ended with status {process.returncode}. {_tail(log)}"
-        ) from failure
+
+
+@contextmanager
+def run_servers(servers: Sequence[Server], *, start_timeout_s: float) -> Iterator[RunningServers]:
+    """The servers, started at once, all healthy when the block begins and gone after it.
+
+    An EngineError of the block is explained by the servers that ended meanwhile.
+    """
+    running = RunningServers()
+    try:
+        for server in servers:
+            running.start(server)
+        running.wait_until_healthy(start_timeout_s)
+        try:
+            yield running
+        except EngineError as failure:
+            ended = running.ended("meanwhile")
+            if not ended:
+                raise
+            raise EngineError("\n".join([str(failure), *ended])) from failure
     finally:
-        _stop(process)
-
-
-def _free_port(host: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return probe.getsockname()[1]
-
-
-def _wait_until_healthy(
-    process: "subprocess.Popen[bytes]", base_url: str, log: Path, timeout_s: float
-) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not _is_healthy(base_url):
-        if process.poll() is not None:
-            raise EngineError("the server ended before it was healthy.")
-        if time.monotonic() > deadline:
-            raise EngineError(
-                f"the server was not healthy after {timeout_s:g} s. Raise serving.start_timeout_s "
-                f"if it was still loading. {_tail(log)}"
-            )
-        time.sleep(_POLL_S)
-    if process.poll() is not None:
-        raise EngineError(f"another server answers at {base_url}; ours has ended.")
+        running.stop()
 
 
 def _is_healthy(base_url: str) -> bool:
@@ -115,18 +174,6 @@ def _tail(log: Path) -> str:
     causes = list(dict.fromkeys(found[0] for line in lines if (found := _CAUSE.search(line))))
     shown = [*causes[:_CAUSE_LINES], "last lines:", *lines[-_TAIL_LINES:]]
     return f"Log {log}:\n  " + "\n  ".join(shown)
-
-
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    """SIGTERM, then SIGKILL, to the whole group, members that outlive their leader included."""
-    try:
-        _signal_group(process.pid, signal.SIGTERM)
-        process.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
-        _log.warning("server of process %d ignored SIGTERM for %d s", process.pid, _GRACE_S)
-    finally:
-        _signal_group(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
