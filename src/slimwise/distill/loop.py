@@ -43,6 +43,31 @@ class StepMeans:
         return f"{self.loss:.6f}", f"{self.divergence:.6f}"
 
 
+@dataclass(frozen=True)
+class StepLosses:
+    """Loss and divergence of a step, which the device may still be computing.
+
+    What each batch of this process adds to the means, [N, 2], and the means, [2].
+    """
+
+    parts_N2: Tensor
+    means_2: Tensor
+
+    def read(self, step: int, config: DistillationConfig) -> StepMeans:
+        """The means, once they are there; SlimWiseError names step and batch if one is not finite.
+
+        config is for the remedy.
+        """
+        for batch, (loss, _) in enumerate(self.parts_N2.tolist()):
+            if not math.isfinite(loss):
+                raise SlimWiseError(
+                    f"distillation loss is {loss} at step {step}, batch {batch}: lower "
+                    f"distillation.learning_rate (now {config.learning_rate}) and rerun; the last "
+                    "saved state is kept."
+                )
+        return StepMeans(*self.means_2.tolist())
+
+
 def distil(
     student: Student,
     source: SequenceSource,
@@ -60,11 +85,14 @@ def distil(
     optimiser = StudentOptimiser(student, config)
     first_step = _resume(optimiser, work, processes)
     steps = range(first_step, config.steps)
+    upcoming = step_sequences(source, rule, config, first_step)
     for step in tqdm(steps, disable=None if processes.is_first else True):
-        started = time.perf_counter()
-        sequences = step_sequences(source, rule, config, step)
-        means = accumulate(student, sequences, config, step=step, processes=processes)
+        started, sequences = time.perf_counter(), upcoming
+        losses = accumulate(student, sequences, config, processes=processes)
         norm = optimiser.step(step)
+        # Drawn while the device is still at work.
+        upcoming = step_sequences(source, rule, config, step + 1)
+        means = losses.read(step, config)
         if not processes.is_first:
             continue
         rate = config.learning_rate * schedule(step, config)
@@ -83,32 +111,28 @@ def accumulate(
     sequences: Sequence[SplitSequence],
     config: DistillationConfig,
     *,
-    step: int,
     processes: Processes,
-) -> StepMeans:
-    """Leave the gradients of the step's mean loss, over exactly its scored predictions.
-
-    SlimWiseError names step and batch of a loss that is not finite.
-    """
+) -> StepLosses:
+    """Leave the gradients of the step's mean loss, over exactly its scored predictions."""
     device = next(student.model.parameters()).device
     num_scored = max(sum(sequence.num_scored for sequence in sequences), 1)
-    sums = torch.zeros(2, dtype=torch.float64)
     groups = micro_batches(
         processes.share(sequences),
         config.micro_batch_tokens,
         size=lambda s: len(s.ids) if config.route == "one_pass" else len(s.ids) - s.split,
     )
     route = one_pass_loss if config.route == "one_pass" else cached_loss
-    for number, group in enumerate(groups):
+    parts = [torch.zeros(0, 2, device=device)]
+    for group in groups:
         part = route(student, SplitBatch.of(group).to(device), config)
         loss = part.loss / num_scored
-        _check_finite(loss.item(), step, number, config)
         loss.backward()
-        sums += torch.tensor([loss.item(), part.divergence.item() / num_scored])
+        parts.append(torch.stack([loss.detach(), part.divergence / num_scored])[None])
     processes.add_up(_gradients(student))
-    totals = sums.to(device, torch.float32)
-    processes.add_up([totals])
-    return StepMeans(*totals.tolist())
+    parts_N2 = torch.cat(parts)
+    means_2 = parts_N2.sum(dim=0)
+    processes.add_up([means_2])
+    return StepLosses(parts_N2, means_2)
 
 
 def _gradients(student: Student) -> list[Tensor]:
@@ -118,15 +142,6 @@ def _gradients(student: Student) -> list[Tensor]:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
-
-
-def _check_finite(loss: float, step: int, batch: int, config: DistillationConfig) -> None:
-    if not math.isfinite(loss):
-        raise SlimWiseError(
-            f"distillation loss is {loss} at step {step}, batch {batch}: lower "
-            f"distillation.learning_rate (now {config.learning_rate}) and rerun; the last saved "
-            "state is kept."
-        )
 
 
 def _resume(optimiser: StudentOptimiser, work: Path, processes: Processes) -> int:

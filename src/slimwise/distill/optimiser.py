@@ -1,6 +1,8 @@
 """AdamW over the trained parameters, routers at a rate of their own, with a linear schedule."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,16 +21,16 @@ class StudentOptimiser:
         self._config = config
         self._parameters = student.trained()
         self._adamw = torch.optim.AdamW(
-            [
-                {"params": [parameter], **_settings(student, name, parameter, config)}
-                for name, parameter in self._parameters.items()
-            ],
+            list(_groups(student, config)),
             betas=_BETAS,
             foreach=True,
         )
 
-    def step(self, step: int) -> float:
-        """One update from the gradients, which are then cleared; returns their norm unclipped."""
+    def step(self, step: int) -> Tensor:
+        """One update from the gradients, which are then cleared; returns their norm unclipped.
+
+        The device may still be at work: reading the norm waits for it.
+        """
         factor = schedule(step, self._config)
         for group in self._adamw.param_groups:
             group["lr"] = group["peak"] * factor
@@ -36,7 +38,7 @@ class StudentOptimiser:
         norm = nn.utils.clip_grad_norm_(parameters, self._config.clip_norm)
         self._adamw.step()
         self._adamw.zero_grad()
-        return float(norm)
+        return norm
 
     @property
     def num_steps(self) -> int:
@@ -70,12 +72,12 @@ def schedule(step: int, config: DistillationConfig) -> float:
     return (config.steps - step) / (config.steps - config.warmup_steps)
 
 
-def _settings(
-    student: Student, name: str, parameter: Tensor, config: DistillationConfig
-) -> dict[str, float]:
-    ratio = config.router_lr_ratio if student.is_router(name) else 1.0
-    return {
-        "lr": config.learning_rate * ratio,
-        "peak": config.learning_rate * ratio,
-        "weight_decay": config.weight_decay if parameter.dim() >= 2 else 0.0,
-    }
+def _groups(student: Student, config: DistillationConfig) -> Iterator[dict[str, Any]]:
+    """Parameters that share learning rate and decay: few groups are few kernels a step."""
+    members: dict[tuple[float, float], list[nn.Parameter]] = defaultdict(list)
+    for name, parameter in student.trained().items():
+        ratio = config.router_lr_ratio if student.is_router(name) else 1.0
+        decay = config.weight_decay if parameter.dim() >= 2 else 0.0
+        members[config.learning_rate * ratio, decay].append(parameter)
+    for (peak, decay), parameters in members.items():
+        yield {"params": parameters, "lr": peak, "peak": peak, "weight_decay": decay}

@@ -6,7 +6,6 @@ from typing import Any, Protocol
 from slimwise.backbones.mini.chat import render
 from slimwise.backbones.mini.tasks.registry import PRACTISED
 from slimwise.backbones.mini.tasks.split import Split, draw_item
-from slimwise.distill.chat_mixture import ChatMixture
 from slimwise.distill.config import DistillationConfig
 
 
@@ -39,4 +38,7 @@ def sequence_source(config: DistillationConfig, tokenizer: Any) -> SequenceSourc
         case "mini_tasks":
             return MiniTasks(tokenizer, config.max_sequence_tokens)
         case "chat_mixture":
+            # Here, so that the miniature is distilled where the datasets package is missing.
+            from slimwise.distill.chat_mixture import ChatMixture
+
             return ChatMixture(config, tokenizer)

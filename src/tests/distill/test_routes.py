@@ -101,7 +101,7 @@ def _mask_logits(router, bias_E):
 def test_gradients_match_finite_differences(build_student, config, sequences, route, part, step):
     """Along the gradient; as many experts are kept as chosen, so that no choice can jump."""
     student, drawn = build_student(moved=True, keep_set=FOUR_KEPT), sequences([0, 20, 64])
-    accumulate(student, drawn, config(route=route), step=0, processes=ALONE)
+    accumulate(student, drawn, config(route=route), processes=ALONE)
     weights = {name: weight for name, weight in student.trained().items() if _part(name) == part}
     directions = {
         name: gradient for name, gradient in _gradients(student).items() if name in weights
@@ -111,8 +111,9 @@ def test_gradients_match_finite_differences(build_student, config, sequences, ro
     for move in (step, -2 * step):
         for name, weight in weights.items():
             weight.data += move / norm * directions[name]
-        means = accumulate(student, drawn, config(route=route), step=0, processes=ALONE)
-        losses.append(means.loss)
+        settings = config(route=route)
+        found = accumulate(student, drawn, settings, processes=ALONE)
+        losses.append(found.read(0, settings).loss)
     assert (losses[0] - losses[1]) / (2 * step) == pytest.approx(norm, rel=0.01)
 
 
@@ -128,7 +129,7 @@ def test_batching_changes_neither_loss_nor_gradient(build_student, config, seque
     outcomes = []
     for micro_batch_tokens in (16, 300, 10000):
         settings = config(route=route, micro_batch_tokens=micro_batch_tokens)
-        means = accumulate(student, drawn, settings, step=0, processes=ALONE)
+        means = accumulate(student, drawn, settings, processes=ALONE).read(0, settings)
         outcomes.append((means.loss, _gradients(student)))
     for loss, gradients in outcomes[1:]:
         assert loss == pytest.approx(outcomes[0][0], rel=1e-5)
