@@ -8,7 +8,7 @@ from slimwise.artifacts.parquet_rows import read_rows, write_rows
 from slimwise.artifacts.row_types import conform_rows
 from slimwise.provenance import Provenance
 
-SCHEMA = "slimwise.grades/1"
+SCHEMA = "slimwise.grades/2"
 COLUMNS = {
     "decoder": "str",
     "mode": "str",
@@ -22,8 +22,12 @@ COLUMNS = {
     "completion_tokens": "int64",
     "extracted": "str",
     "reason": "str",
+    "findings": "str",
 }
-"""extracted is what the grader read from the answer, reason why it is wrong, "" if it is right."""
+"""extracted is what the grader read from the answer, reason why it is wrong, "" if it is right.
+
+findings is JSON: further yes-or-no results by name.
+"""
 
 
 def write_grades(path: Path, frame: pd.DataFrame, provenance: Provenance) -> None:

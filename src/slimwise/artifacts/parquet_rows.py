@@ -1,7 +1,8 @@
 """Rows as parquet, with a schema id and provenance in the file's metadata. Torch-free."""
 
+import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,14 +20,26 @@ _PROVENANCE_KEY = b"slimwise.provenance"
 
 def write_rows(path: Path, frame: pd.DataFrame, schema: str, provenance: Provenance) -> None:
     """Write the frame without its index."""
-    table = pa.Table.from_pandas(frame, preserve_index=False)
+    write_row_batches(path, [frame], schema, provenance)
+
+
+def write_row_batches(
+    path: Path, frames: Iterable[pd.DataFrame], schema: str, provenance: Provenance
+) -> None:
+    """Write the frames below each other, one at a time; there must be one, and types agree."""
     own = {
         _SCHEMA_KEY: schema.encode(),
         _PROVENANCE_KEY: json.dumps(asdict(provenance)).encode(),
     }
-    labelled = table.replace_schema_metadata({**(table.schema.metadata or {}), **own})
-    with atomic_file(path) as temporary:
-        pq.write_table(labelled, temporary, write_page_checksum=True)
+    tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
+    first = next(tables)
+    labelled = first.schema.with_metadata({**(first.schema.metadata or {}), **own})
+    with (
+        atomic_file(path) as temporary,
+        pq.ParquetWriter(temporary, labelled, write_page_checksum=True) as content,
+    ):
+        for table in itertools.chain([first], tables):
+            content.write_table(table)
 
 
 def read_rows_provenance(path: Path) -> Provenance:

@@ -1,14 +1,15 @@
 """Saved answers of one decoder: everything that grading and the length statistics need."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from slimwise.artifacts.parquet_rows import read_rows, write_rows
+from slimwise.artifacts.parquet_rows import read_rows, write_row_batches
 from slimwise.artifacts.row_types import conform_rows
 from slimwise.provenance import Provenance
 
-SCHEMA = "slimwise.samples/1"
+SCHEMA = "slimwise.samples/2"
 COLUMNS = {
     "decoder": "str",
     "mode": "str",
@@ -19,18 +20,30 @@ COLUMNS = {
     "decoding": "str",
     "seed": "int64",
     "content": "str",
+    "reasoning": "str",
+    "thought_split": "bool",
+    "tool_calls": "str",
     "finish_reason": "str",
     "prompt_tokens": "int64",
     "completion_tokens": "int64",
     "latency_s": "float64",
+    "attempts": "int64",
     "reference": "str",
 }
-"""content is the raw assistant turn, reference the item's as JSON text, latency in seconds."""
+"""content is the assistant turn; where thought_split, its thought stands in reasoning instead.
+
+tool_calls is JSON: [{"name", "arguments" (text)}]. latency is that of the attempt which succeeded,
+in seconds. reference is the item's, as JSON text.
+"""
 
 
-def write_samples(path: Path, frame: pd.DataFrame, provenance: Provenance) -> None:
-    """The answers as parquet; ArtifactError if a column is missing or of another type."""
-    write_rows(path, conform_rows(frame, COLUMNS, str(path)), SCHEMA, provenance)
+def write_samples(path: Path, frames: Iterable[pd.DataFrame], provenance: Provenance) -> None:
+    """The answers as parquet, a batch at a time: those of a whole benchmark may fill gigabytes.
+
+    ArtifactError if a column is missing or of another type.
+    """
+    conformed = (conform_rows(frame, COLUMNS, str(path)) for frame in frames)
+    write_row_batches(path, conformed, SCHEMA, provenance)
 
 
 def read_samples(path: Path) -> pd.DataFrame:

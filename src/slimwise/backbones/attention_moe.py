@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slimwise.backbones import config_keys
-from slimwise.backbones.base import Config, ExpertLayout, MoEModules, TensorRole
+from slimwise.backbones.base import ChatParsers, Config, ExpertLayout, MoEModules, TensorRole
 from slimwise.backbones.expert_names import ExpertNames, decoder_layers
+from slimwise.backbones.qwen_chat import qwen_chat_parsers
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
 _USUAL_NAMES = ExpertNames()
+
+
+def _no_parsers(template: str) -> None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class AttentionMoeBackbone:
     always_renormalises: bool = False
     names: ExpertNames = _USUAL_NAMES
     refuses_float16: bool = False
+    chat_form: Callable[[str], ChatParsers | None] = _no_parsers
 
     def shape(self, config: Config) -> MoEShape:
         shared_key = self.shared_width_key
@@ -72,6 +79,9 @@ class AttentionMoeBackbone:
     def router_logits(self, router_output: Any) -> Tensor:
         return router_output[0]
 
+    def chat_parsers(self, template: str) -> ChatParsers | None:
+        return self.chat_form(template)
+
 
 QWEN2_MOE = AttentionMoeBackbone(
     model_types=("qwen2_moe",),
@@ -79,7 +89,9 @@ QWEN2_MOE = AttentionMoeBackbone(
     shared_width_key="shared_expert_intermediate_size",
 )
 QWEN3_MOE = AttentionMoeBackbone(
-    model_types=("qwen3_moe",), expert_width_key="moe_intermediate_size"
+    model_types=("qwen3_moe",),
+    expert_width_key="moe_intermediate_size",
+    chat_form=qwen_chat_parsers,
 )
 OLMOE = AttentionMoeBackbone(model_types=("olmoe",), expert_width_key="intermediate_size")
 MIXTRAL = AttentionMoeBackbone(

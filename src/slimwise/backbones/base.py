@@ -71,6 +71,14 @@ class MoEModules:
     experts: nn.Module
 
 
+@dataclass(frozen=True)
+class ChatParsers:
+    """vLLM's names of what reads a family's turns: thought apart from answer, and tool calls."""
+
+    reasoning: str
+    tool_calls: str
+
+
 class Backbone(Protocol):
     """A family of models, known by the model_type of their config.json.
 
@@ -122,4 +130,8 @@ class Backbone(Protocol):
 
     def router_logits(self, router_output: Any) -> Tensor:
         """The logits, [T, E], in what the router module returned."""
+        ...
+
+    def chat_parsers(self, template: str) -> ChatParsers | None:
+        """What reads the turns of a model with that chat template; None if its text must do."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slimwise.backbones import config_keys
-from slimwise.backbones.base import Config, ExpertLayout, MoEModules, TensorRole
+from slimwise.backbones.base import ChatParsers, Config, ExpertLayout, MoEModules, TensorRole
 from slimwise.backbones.expert_names import ExpertNames, decoder_layers
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
 from slimwise.errors import BackboneError
@@ -70,6 +70,9 @@ class Gemma4MoeBackbone:
 
     def router_logits(self, router_output: Any) -> Tensor:
         return router_output
+
+    def chat_parsers(self, template: str) -> ChatParsers | None:
+        return ChatParsers("gemma4", "gemma4")
 
 
 def _text(config: Config) -> Config:

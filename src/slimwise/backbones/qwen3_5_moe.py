@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slimwise.backbones import config_keys
-from slimwise.backbones.base import Config, Dropped, ExpertLayout, MoEModules, TensorRole
+from slimwise.backbones.base import (
+    ChatParsers,
+    Config,
+    Dropped,
+    ExpertLayout,
+    MoEModules,
+    TensorRole,
+)
 from slimwise.backbones.expert_names import ExpertNames, decoder_layers
+from slimwise.backbones.qwen_chat import qwen_chat_parsers
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
 
 if TYPE_CHECKING:
@@ -65,6 +73,9 @@ class Qwen35MoeBackbone:
 
     def router_logits(self, router_output: Any) -> Tensor:
         return router_output[0]
+
+    def chat_parsers(self, template: str) -> ChatParsers | None:
+        return qwen_chat_parsers(template)
 
 
 def _text(config: Config) -> Config:

@@ -8,16 +8,34 @@ from slimwise.backbones.mini.tasks.item import Verdict
 
 
 @dataclass(frozen=True)
+class ToolCall:
+    """A call as the server read it; arguments is JSON text, whatever the decoder wrote."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a decoder said after its thought, without the calls that the server took out of it."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True)
 class BenchmarkItem:
     """One conversation to continue; item_id is stable however many items are asked.
 
     tools are JSON function schemas as the OpenAI chat API takes them; the reference is plain JSON.
+    native_calls asks for calls in the decoder's own form, which the server reads.
     """
 
     item_id: str
     messages: tuple[Mapping[str, Any], ...]
     reference: Mapping[str, Any]
     tools: tuple[Mapping[str, Any], ...] = ()
+    native_calls: bool = False
 
 
 class Benchmark(Protocol):
@@ -32,6 +50,6 @@ class Benchmark(Protocol):
         """The first count items, or all if the benchmark has fewer."""
         ...
 
-    def grade(self, answer: str, reference: Mapping[str, Any]) -> Verdict:
-        """The verdict on the text after the thought."""
+    def grade(self, answer: Answer, reference: Mapping[str, Any]) -> Verdict:
+        """The verdict on an answer that ended within the budget."""
         ...

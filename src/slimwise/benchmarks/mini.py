@@ -7,7 +7,7 @@ from typing import Any
 from slimwise.backbones.mini.chat import messages
 from slimwise.backbones.mini.tasks.item import TaskFamily, Verdict
 from slimwise.backbones.mini.tasks.split import Split, draw_items
-from slimwise.benchmarks.base import BenchmarkItem
+from slimwise.benchmarks.base import Answer, BenchmarkItem
 
 _DRAW_SEED = 0  # part of a benchmark's identity: item 7 is the same in every study
 
@@ -30,6 +30,6 @@ class MiniBenchmark:
             for index, item in enumerate(drawn)
         ]
 
-    def grade(self, answer: str, reference: Mapping[str, Any]) -> Verdict:
-        """The family's verdict."""
-        return self.family.grade(answer, reference)
+    def grade(self, answer: Answer, reference: Mapping[str, Any]) -> Verdict:
+        """The family's verdict; its calls are text."""
+        return self.family.grade(answer.text, reference)

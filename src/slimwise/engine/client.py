@@ -2,90 +2,85 @@
 
 import asyncio
 import logging
+import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import aiohttp
 
-from slimwise.core.vocabulary import ServingMode
-from slimwise.engine.command import SERVED_NAME
+from slimwise.engine.chat import ChatAnswer, ChatRequest, chat_answer, request_body
 from slimwise.errors import EngineError
 
 _log = logging.getLogger(__name__)
 _ATTEMPTS = 6
 _FIRST_PAUSE_S = 0.25  # doubles with every attempt: 8 s in all
+_OUTAGE_POLL_S = 1.0
 _SERVER_ERROR = 500
+_UNAVAILABLE = (502, 503)
 
 
 @dataclass(frozen=True)
-class ChatRequest:
-    """One turn to complete; tools are JSON function schemas, a temperature of 0 is greedy.
+class AskingLimits:
+    """Requests in flight, seconds one may take, and seconds to wait for a server that is gone."""
 
-    A mode is for servers that have pools; without one the server's default applies.
-    """
-
-    messages: Sequence[Mapping[str, Any]]
-    tools: Sequence[Mapping[str, Any]]
-    temperature: float
-    top_p: float
-    max_tokens: int
-    seed: int
-    mode: ServingMode | None = None
+    concurrency: int
+    timeout_s: float
+    outage_s: float
 
 
-@dataclass(frozen=True)
-class ChatAnswer:
-    """The completed turn, raw; latency counts the attempt that succeeded, in seconds."""
-
-    content: str
-    finish_reason: str
-    prompt_tokens: int
-    completion_tokens: int
-    latency_s: float
+class _OutageError(Exception):
+    """Nobody took the request: sending it again is no further attempt."""
 
 
 async def ask_all(
     base_url: str,
     requests: Sequence[ChatRequest],
     on_answer: Callable[[int, ChatAnswer], None],
-    *,
-    concurrency: int,
-    timeout_s: float,
+    limits: AskingLimits,
 ) -> None:
     """Call on_answer(index, answer) once for each request, in the order the answers arrive.
 
-    EngineError at the first request that the server refuses, or that fails to the last attempt;
-    answers that arrived before have been passed on.
+    EngineError if the server refuses a request, fails it to the last attempt, or is gone for too
+    long. No request is sent after that, but those on their way are waited for and passed on.
     """
     pending = iter(enumerate(requests))
-    timeout = aiohttp.ClientTimeout(total=timeout_s)
-    connector = aiohttp.TCPConnector(limit=concurrency)
+    failures: list[EngineError] = []
+    timeout = aiohttp.ClientTimeout(total=limits.timeout_s)
+    connector = aiohttp.TCPConnector(limit=limits.concurrency)
     async with aiohttp.ClientSession(base_url, timeout=timeout, connector=connector) as session:
 
         async def ask_pending() -> None:
-            for index, request in pending:
-                on_answer(index, await _ask(session, request))
+            while not failures and (asked := next(pending, None)) is not None:
+                index, request = asked
+                try:
+                    answer = await _ask(session, request, limits)
+                except EngineError as failure:
+                    failures.append(failure)
+                else:
+                    on_answer(index, answer)
 
-        workers = [asyncio.create_task(ask_pending()) for _ in range(concurrency)]
+        workers = [asyncio.create_task(ask_pending()) for _ in range(limits.concurrency)]
         try:
             await asyncio.gather(*workers)
         finally:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
+    if failures:
+        raise failures[0]
 
 
-async def _ask(session: aiohttp.ClientSession, request: ChatRequest) -> ChatAnswer:
+async def _ask(
+    session: aiohttp.ClientSession, request: ChatRequest, limits: AskingLimits
+) -> ChatAnswer:
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return await _ask_once(session, request)
+            return await _ask_present(session, request, attempt, limits.outage_s)
         except TimeoutError as failure:
-            limit_s = session.timeout.total
             raise EngineError(
-                f"no answer within {limit_s:g} s to a request of {request.max_tokens} tokens. "
-                "Raise serving.request_timeout_s, or lower evaluation.concurrency."
+                f"no answer within {limits.timeout_s:g} s to a request of {request.max_tokens} "
+                "tokens. Raise serving.request_timeout_s, or lower evaluation.concurrency."
             ) from failure
         except aiohttp.ClientError as failure:
             if attempt == _ATTEMPTS:
@@ -94,45 +89,52 @@ async def _ask(session: aiohttp.ClientSession, request: ChatRequest) -> ChatAnsw
                     f"{failure!r}. Its log says why; the same command resumes."
                 ) from failure
             _log.debug("attempt %d of %d failed: %r", attempt, _ATTEMPTS, failure)
-            await asyncio.sleep(_FIRST_PAUSE_S * 2 ** (attempt - 1))
+            # Not all at once, or a server that was too busy is so again.
+            await asyncio.sleep(_FIRST_PAUSE_S * 2 ** (attempt - 1) * random.uniform(0.5, 1.0))
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def _ask_once(session: aiohttp.ClientSession, request: ChatRequest) -> ChatAnswer:
+async def _ask_present(
+    session: aiohttp.ClientSession, request: ChatRequest, attempt: int, outage_s: float
+) -> ChatAnswer:
+    """The answer of a server that is there, or comes back within outage_s."""
+    deadline = time.monotonic() + outage_s
+    while True:
+        try:
+            return await _ask_once(session, request, attempt)
+        except _OutageError as failure:
+            if time.monotonic() >= deadline:
+                raise EngineError(
+                    f"the server was gone for {outage_s:g} s, the limit that "
+                    f"serving.outage_timeout_s sets ({failure}). Every answer so far is kept: the "
+                    "same command resumes."
+                ) from failure
+            await asyncio.sleep(_OUTAGE_POLL_S)
+
+
+async def _ask_once(
+    session: aiohttp.ClientSession, request: ChatRequest, attempt: int
+) -> ChatAnswer:
     start = time.monotonic()
-    async with session.post("/v1/chat/completions", json=_body(request)) as response:
-        if response.status >= _SERVER_ERROR:
-            response.raise_for_status()
-        if not response.ok:
-            raise EngineError(
-                f"the server refused a request with status {response.status}: "
-                f"{(await response.text())[:500]}"
-            )
-        reply = await response.json()
-    choice, usage = reply["choices"][0], reply["usage"]
-    return ChatAnswer(
-        content=choice["message"]["content"] or "",
-        finish_reason=choice["finish_reason"],
-        prompt_tokens=usage["prompt_tokens"],
-        completion_tokens=usage["completion_tokens"],
-        latency_s=time.monotonic() - start,
-    )
+    try:
+        async with session.post("/v1/chat/completions", json=request_body(request)) as response:
+            await _check_status(response)
+            reply = await response.json()
+    except aiohttp.ClientConnectorError as failure:
+        raise _OutageError(str(failure)) from failure
+    except ValueError as failure:
+        # A body that was cut off is bad JSON where its length was not announced.
+        raise aiohttp.ClientPayloadError(f"the reply is not JSON: {failure}") from failure
+    return chat_answer(reply, latency_s=time.monotonic() - start, attempts=attempt)
 
 
-def _body(request: ChatRequest) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "model": SERVED_NAME,
-        "messages": list(request.messages),
-        "temperature": request.temperature,
-        "top_p": request.top_p,
-        "max_tokens": request.max_tokens,
-        "seed": request.seed,
-        # Some tokenizers call the end of a thought special, and a server then leaves it out.
-        "skip_special_tokens": False,
-    }
-    if request.tools:
-        # With no choice the functions stay in the prompt, and calls stay in the text, unparsed.
-        body |= {"tools": list(request.tools), "tool_choice": "none"}
-    if request.mode is not None:
-        body["vllm_xargs"] = {"slimwise_mode": request.mode}
-    return body
+async def _check_status(response: aiohttp.ClientResponse) -> None:
+    if response.status in _UNAVAILABLE:
+        raise _OutageError(f"status {response.status}")
+    if response.status >= _SERVER_ERROR:
+        response.raise_for_status()
+    if not response.ok:
+        raise EngineError(
+            f"the server refused a request with status {response.status}: "
+            f"{(await response.text())[:500]}"
+        )

@@ -25,5 +25,8 @@ class ServingConfig(StageConfig):
         default=600, ge=1, description="Seconds until a server must be healthy."
     )
     request_timeout_s: int = Field(default=3600, ge=1, description="Seconds one request may take.")
+    outage_timeout_s: int = Field(
+        default=120, ge=0, description="Seconds to wait for a server that has gone to come back."
+    )
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     extra_args: tuple[str, ...] = Field(default=(), description="Further vLLM server arguments.")

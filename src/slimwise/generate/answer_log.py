@@ -4,32 +4,71 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from slimwise.core.vocabulary import Decoding, ServingMode
 from slimwise.errors import ArtifactError
 from slimwise.generate.questions import QuestionKey
 
 Row = dict[str, Any]
-"""A row of samples.parquet."""
+"""A row of samples.parquet but for the reference, which its question has."""
 
 
-def load_answers(log: Path) -> dict[QuestionKey, Row]:
-    """The rows so far; a last line that a kill cut off is removed from the file."""
-    if not log.exists():
-        return {}
-    content = log.read_bytes()
-    complete = content[: content.rfind(b"\n") + 1]
-    if len(complete) < len(content):
-        os.truncate(log, len(complete))
-    return {_key(line, log): json.loads(line) for line in complete.splitlines()}
+class AnswerLog:
+    """A file of answers that only grows; memory holds where each one lies, not what it says.
 
+    Opening it removes a last line that a kill cut off; ArtifactError if another line is no answer.
+    """
 
-def append_answer(log: Path, row: Mapping[str, Any]) -> None:
-    """Add one row, which then survives the end of this process."""
-    line = json.dumps(row, allow_nan=False).encode() + b"\n"
-    with log.open("ab", buffering=0) as content:
-        content.write(line)
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._content = path.open("a+b", buffering=0)
+        self._places: dict[QuestionKey, tuple[int, int]] = {}
+        self._end = 0
+        with path.open("rb") as lines:
+            for line in lines:
+                if line.endswith(b"\n"):
+                    self._add(_key(line, path), len(line))
+        self._content.truncate(self._end)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._content.close()
+
+    def __contains__(self, key: QuestionKey) -> bool:
+        return key in self._places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def append(self, key: QuestionKey, row: Mapping[str, Any]) -> None:
+        """Add one row, which then survives the end of this process and of the machine.
+
+        ArtifactError if it cannot be written; the log is then as it was before.
+        """
+        line = json.dumps(row, allow_nan=False).encode() + b"\n"
+        try:
+            written = self._content.write(line)
+            if written < len(line):
+                raise OSError(f"{written} of {len(line)} bytes written")
+            os.fsync(self._content.fileno())
+        except OSError as failure:
+            self._content.truncate(self._end)
+            raise ArtifactError(
+                f"cannot write {self._path}: {failure}. Free some space; the same command resumes."
+            ) from failure
+        self._add(key, len(line))
+
+    def row(self, key: QuestionKey) -> Row:
+        """The answer to that question."""
+        start, length = self._places[key]
+        return json.loads(os.pread(self._content.fileno(), length, start))
+
+    def _add(self, key: QuestionKey, length: int) -> None:
+        self._places[key] = (self._end, length)
+        self._end += length
 
 
 def _key(line: bytes, log: Path) -> QuestionKey:

@@ -5,13 +5,13 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from tqdm import tqdm
 
 from slimwise.core.vocabulary import DecoderId, Deployment
-from slimwise.engine.client import ChatAnswer, ask_all
-from slimwise.generate.answer_log import Row, append_answer
+from slimwise.engine.chat import ChatAnswer
+from slimwise.engine.client import AskingLimits, ask_all
+from slimwise.generate.answer_log import AnswerLog, Row
 from slimwise.generate.questions import Question
 
 _log = logging.getLogger(__name__)
@@ -20,41 +20,49 @@ _log = logging.getLogger(__name__)
 def ask_questions(
     base_url: str,
     questions: Sequence[Question],
-    log: Path,
+    log: AnswerLog,
+    limits: AskingLimits,
     *,
     decoder: DecoderId,
-    concurrency: int,
-    timeout_s: float,
+    splits_thoughts: bool,
 ) -> None:
-    """Append the answer to every question to the log; EngineError as ask_all raises it."""
+    """Append the answer to every question to the log; EngineError as ask_all raises it.
+
+    splits_thoughts says that the server has a reasoning parser.
+    """
     start = time.monotonic()
-    lengths: list[int] = []
+    num_tokens = 0
     with tqdm(total=len(questions), desc=str(decoder), unit="answer", disable=None) as progress:
 
         def save(index: int, answer: ChatAnswer) -> None:
-            append_answer(log, _row(questions[index], answer, decoder))
-            lengths.append(answer.completion_tokens)
+            nonlocal num_tokens
+            question = questions[index]
+            row = _row(question, answer, splits_thoughts=splits_thoughts)
+            log.append(question.key, {"decoder": str(decoder), **row})
+            num_tokens += answer.completion_tokens
             progress.update()
 
         requests = [question.request for question in questions]
-        asyncio.run(ask_all(base_url, requests, save, concurrency=concurrency, timeout_s=timeout_s))
+        asyncio.run(ask_all(base_url, requests, save, limits))
     seconds = time.monotonic() - start
     _log.info(
         "%s gave %d answers, %d tokens, %.1f s, %.0f tokens/s",
-        *(decoder, len(lengths), sum(lengths), seconds, sum(lengths) / seconds),
+        *(decoder, len(questions), num_tokens, seconds, num_tokens / seconds),
     )
 
 
-def _row(question: Question, answer: ChatAnswer, decoder: DecoderId) -> Row:
+def _row(question: Question, answer: ChatAnswer, *, splits_thoughts: bool) -> Row:
     return {
-        "decoder": str(decoder),
         "deployment": Deployment.COLOCATED,
         **question.key._asdict(),
         "seed": question.request.seed,
         "content": answer.content,
+        "reasoning": answer.reasoning,
+        "thought_split": splits_thoughts,
+        "tool_calls": json.dumps(answer.tool_calls),
         "finish_reason": answer.finish_reason,
         "prompt_tokens": answer.prompt_tokens,
         "completion_tokens": answer.completion_tokens,
         "latency_s": answer.latency_s,
-        "reference": json.dumps(question.item.reference, sort_keys=True),
+        "attempts": answer.attempts,
     }

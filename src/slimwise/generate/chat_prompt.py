@@ -9,11 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jinja2 import Template, TemplateError
+from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import Tokenizer
 
-from slimwise.engine.client import ChatRequest
+from slimwise.engine.chat import ChatRequest, template_words
 from slimwise.errors import BackboneError
 
 _TOKEN_NAMES = ("bos_token", "eos_token", "pad_token", "unk_token")
@@ -24,7 +24,7 @@ def prompt_lengths(requests: Iterable[ChatRequest], model: Path) -> list[int]:
 
     BackboneError if the model folder has no tokenizer, or no chat template that takes the request.
     """
-    template, tokens = _chat_template(model)
+    template, tokens = _environment().from_string(chat_template(model)), _special_tokens(model)
     tokenizer = _tokenizer(model)
     try:
         prompts = [
@@ -33,6 +33,7 @@ def prompt_lengths(requests: Iterable[ChatRequest], model: Path) -> list[int]:
                 tools=list(request.tools) or None,
                 documents=None,
                 add_generation_prompt=True,
+                **template_words(request),
                 **tokens,
             )
             for request in requests
@@ -51,20 +52,28 @@ def _tokenizer(model: Path) -> Tokenizer:
     return Tokenizer.from_file(str(path))
 
 
-def _chat_template(model: Path) -> tuple[Template, dict[str, str]]:
-    """The compiled template, and the tokens that it may name."""
-    config_path = model / "tokenizer_config.json"
-    config: dict[str, Any] = json.loads(config_path.read_bytes()) if config_path.is_file() else {}
+def chat_template(model: Path) -> str:
+    """The source of the model's chat template; BackboneError if it has none."""
     template_path = model / "chat_template.jinja"
     source = template_path.read_text("utf-8") if template_path.is_file() else None
-    source = source or config.get("chat_template")
+    source = source or _tokenizer_config(model).get("chat_template")
     if not isinstance(source, str):
         raise BackboneError(
             f"{model} has no chat template: neither chat_template.jinja nor a text of that name in "
             "tokenizer_config.json. Use an instruction-tuned model."
         )
-    tokens = {name: _token_text(config[name]) for name in _TOKEN_NAMES if config.get(name)}
-    return _environment().from_string(source), tokens
+    return source
+
+
+def _special_tokens(model: Path) -> dict[str, str]:
+    """The tokens that a template may name."""
+    config = _tokenizer_config(model)
+    return {name: _token_text(config[name]) for name in _TOKEN_NAMES if config.get(name)}
+
+
+def _tokenizer_config(model: Path) -> dict[str, Any]:
+    path = model / "tokenizer_config.json"
+    return json.loads(path.read_bytes()) if path.is_file() else {}
 
 
 def _token_text(token: Any) -> str:

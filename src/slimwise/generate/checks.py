@@ -6,12 +6,12 @@ from pathlib import Path
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import ConfigError
 from slimwise.generate.chat_prompt import prompt_lengths
-from slimwise.generate.questions import Question
+from slimwise.generate.questions import Question, distinct_items
 
 
 def check_prompts_fit(questions: Sequence[Question], serving: ServingConfig, model: Path) -> None:
     """ConfigError names the longest prompt if it leaves too little room for the budget."""
-    asked = list({question.key[1:3]: question for question in questions}.values())
+    asked = distinct_items(questions)
     if not asked:
         raise ConfigError(
             "there is nothing to ask: evaluation.greedy is off and evaluation.sampled_runs = 0."

@@ -1,16 +1,27 @@
 """What the decoders are asked, and how they decode."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slimwise.core.vocabulary import ServingMode
+from slimwise.core.vocabulary import Decoding, ServingMode
 from slimwise.stage_config import StageConfig
+
+ColocatedMode = Literal[ServingMode.SLIMWISE, ServingMode.REVERSE]
+DistilledMode = Literal[ServingMode.PRUNED, ServingMode.SLIMWISE, ServingMode.REVERSE]
 
 
 class EvaluationConfig(StageConfig):
     benchmarks: tuple[str, ...] = Field(min_length=1, description="Benchmark names.")
-    num_items: int = Field(default=500, ge=1, description="Items a benchmark. GSM8K: first 500.")
+    num_items: int = Field(
+        default=500, ge=1, description="Items a benchmark and run. GSM8K: first 500."
+    )
+    floor_items: int | None = Field(
+        default=None,
+        ge=1,
+        description="Items a benchmark in the full decoder's greedy run, on which its accuracy "
+        "floors are checked; num_items if null. Tables have the items that all decoders are asked.",
+    )
     sampled_runs: int = Field(default=3, ge=0, description="Runs with sampling, one seed each.")
     greedy: bool = Field(default=True, description="One more run, greedy. SlimWise, figure 5.")
     temperature: float = Field(
@@ -22,10 +33,28 @@ class EvaluationConfig(StageConfig):
     budget_tokens: int = Field(
         default=32768, ge=1, description="Output limit, tokens. SlimWise, Evaluate."
     )
-    colocated_modes: tuple[Literal[ServingMode.SLIMWISE, ServingMode.REVERSE], ...] = Field(
-        default=(),
-        description="Modes of each pruned decoder beside full and pruned, all served by one "
-        "server of the full model with the keep set as a pool. SlimWise, table 3.",
+    thinking: bool = Field(
+        default=True, description="Chat templates open a thought. SlimWise, Evaluate."
+    )
+    colocated_num_kept: dict[ColocatedMode, tuple[Annotated[int, Field(ge=1)], ...]] = Field(
+        default={},
+        description="Experts kept (m') by the decoders that are asked in each of these modes too, "
+        "one server of the full model for each decoder, the keep set its pool. SlimWise, table 3.",
+    )
+    distilled_modes: tuple[DistilledMode, ...] = Field(
+        default=(ServingMode.SLIMWISE,),
+        description="Modes of each distilled decoder: pruned from its own checkpoint, the others "
+        "from the full model, the trained tensors part of the pool. SlimWise, tables 1 and 2.",
     )
     concurrency: int = Field(default=64, ge=1, description="Requests in flight.")
     seed: int = Field(default=0, description="Run r draws the seed of each request from seed + r.")
+
+    def only(self, *, is_full: bool) -> "EvaluationConfig":
+        """The slice of one decoder, which stays the same when others or other modes are asked."""
+        floor_items = self.floor_items if is_full else None
+        changes = {"colocated_num_kept": {}, "distilled_modes": (), "floor_items": floor_items}
+        return self.model_copy(update=changes)
+
+    def items_asked(self, decoding: Decoding) -> int:
+        """Items a benchmark in a run of that decoding."""
+        return (self.floor_items if decoding is Decoding.GREEDY else None) or self.num_items

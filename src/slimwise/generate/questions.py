@@ -1,14 +1,14 @@
 """Everything that one decoder is asked: each item once a run, with the seed of that request."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from slimwise.benchmarks.base import BenchmarkItem
 from slimwise.benchmarks.registry import benchmark_named
 from slimwise.core.vocabulary import Decoding, ServingMode
-from slimwise.engine.client import ChatRequest
+from slimwise.engine.chat import ChatRequest
 from slimwise.generate.config import EvaluationConfig
 
 _SEED_BYTES = 4
@@ -33,23 +33,36 @@ class Question:
     request: ChatRequest
 
 
+@dataclass(frozen=True)
+class ServerTraits:
+    """What requests must respect: modes that they name, and a parser that reads their calls."""
+
+    by_pool: bool
+    parses_calls: bool
+
+
 def questions(
-    config: EvaluationConfig, modes: Sequence[ServingMode], *, by_pool: bool
+    config: EvaluationConfig, modes: Sequence[ServingMode], server: ServerTraits
 ) -> list[Question]:
     """All questions, the greedy run first; ConfigError names an unknown benchmark.
 
-    The same item of the same run has the same seed in every mode and for every decoder. by_pool
-    says that the server has the decoder as a pool, so that requests must name their mode.
+    The same item of the same run has the same seed in every mode and for every decoder.
     """
-    items = {name: benchmark_named(name).items(config.num_items) for name in config.benchmarks}
+    num_items = max(config.items_asked(decoding) for decoding in Decoding)
+    items = {name: benchmark_named(name).items(num_items) for name in config.benchmarks}
     return [
-        Question(key, item, _request(key, item, config, mode if by_pool else None))
+        Question(key, item, _request(key, item, config, server))
         for mode in modes
         for decoding, run in _runs(config)
         for name in config.benchmarks
-        for item in items[name]
+        for item in items[name][: config.items_asked(decoding)]
         for key in [QuestionKey(mode, name, item.item_id, decoding, run)]
     ]
+
+
+def distinct_items(asked: Iterable[Question]) -> list[Question]:
+    """One question of each item: other runs and modes ask the same."""
+    return list({question.key[1:3]: question for question in asked}.values())
 
 
 def _runs(config: EvaluationConfig) -> Iterator[tuple[Decoding, int]]:
@@ -60,7 +73,7 @@ def _runs(config: EvaluationConfig) -> Iterator[tuple[Decoding, int]]:
 
 
 def _request(
-    key: QuestionKey, item: BenchmarkItem, config: EvaluationConfig, mode: ServingMode | None
+    key: QuestionKey, item: BenchmarkItem, config: EvaluationConfig, server: ServerTraits
 ) -> ChatRequest:
     is_greedy = key.decoding is Decoding.GREEDY
     return ChatRequest(
@@ -70,7 +83,9 @@ def _request(
         top_p=1.0 if is_greedy else config.top_p,
         max_tokens=config.budget_tokens,
         seed=_seed(config.seed + key.run, key),
-        mode=mode,
+        thinking=config.thinking,
+        parses_calls=item.native_calls and server.parses_calls,
+        mode=key.mode if server.by_pool else None,
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -10,19 +10,22 @@ import pandas as pd
 from slimwise.artifacts.backbone_record import read_backbone_record
 from slimwise.artifacts.samples import COLUMNS, write_samples
 from slimwise.config_digest import config_digest
-from slimwise.core.vocabulary import DecoderId
+from slimwise.core.vocabulary import DecoderId, ServingMode
+from slimwise.engine.client import AskingLimits
 from slimwise.engine.config import ServingConfig
 from slimwise.engine.process import serve
-from slimwise.generate.answer_log import load_answers
+from slimwise.generate.answer_log import AnswerLog
 from slimwise.generate.asking import ask_questions
 from slimwise.generate.checks import check_prompts_fit
 from slimwise.generate.config import EvaluationConfig
-from slimwise.generate.questions import Question, questions
+from slimwise.generate.parsers import model_parsers, with_parsers
+from slimwise.generate.questions import Question, ServerTraits, distinct_items, questions
 from slimwise.generate.served_decoder import ServedDecoder, served_decoder
 from slimwise.provenance import code_digest, current_provenance
 from slimwise.work_directory import work_directory
 
 _log = logging.getLogger(__name__)
+_BATCH_ROWS = 256  # 32 MiB of answers of the longest budget
 
 
 def run(
@@ -32,45 +35,63 @@ def run(
     backbone: Path,
     checkpoint: Path | None = None,
     keep_set: Path | None = None,
+    trained: Path | None = None,
     decoder: DecoderId,
+    modes: Sequence[ServingMode],
     out: Path,
     work: Path,
 ) -> None:
     """Write samples.parquet of one decoder; a killed run resumes without asking anything twice.
 
     backbone is the backbone's record. A pruned decoder is served from its checkpoint, given by the
-    manifest, or from the backbone by its keep set in the configured colocated modes. Raises before
-    a server starts if the answers could not be had.
+    manifest, or from the backbone by its keep set and, if it is distilled, the manifest of what was
+    trained. Raises before a server starts if the answers could not be had.
     """
     served = served_decoder(
-        config,
-        decoder=decoder,
+        decoder,
+        modes,
         backbone=read_backbone_record(backbone).model,
         checkpoint=checkpoint,
         keep_set=keep_set,
+        trained=trained,
     )
-    asked = questions(config, served.modes, by_pool=bool(served.pools))
+    parsers = model_parsers(served.model)
+    serving = with_parsers(serving, parsers)
+    server = ServerTraits(by_pool=bool(served.pools), parses_calls=parsers is not None)
+    asked = questions(config, served.modes, server)
     check_prompts_fit(asked, serving, served.model)
     with work_directory(work) as folder:
-        log = folder / f"answers-{_identity(config, serving, served, asked)}.jsonl"
-        answered = load_answers(log)
-        pending = [question for question in asked if question.key not in answered]
-        _log.info("%s: %d questions, %d answered before", decoder, len(asked), len(answered))
-        if pending:
-            with serve(served.model, serving, folder / "server.log", served.pools) as base_url:
-                ask_questions(
-                    base_url,
-                    pending,
-                    log,
-                    decoder=decoder,
-                    concurrency=config.concurrency,
-                    timeout_s=serving.request_timeout_s,
-                )
-        rows = load_answers(log)
-        frame = pd.DataFrame([rows[question.key] for question in asked], columns=list(COLUMNS))
-        write_samples(out, frame, current_provenance())
+        path = folder / f"answers-{_identity(config, serving, served, asked)}.jsonl"
+        with AnswerLog(path) as log:
+            pending = [question for question in asked if question.key not in log]
+            _log.info("%s: %d questions, %d answered before", decoder, len(asked), len(log))
+            if pending:
+                with serve(served.model, serving, folder / "server.log", served.pools) as base_url:
+                    ask_questions(
+                        base_url,
+                        pending,
+                        log,
+                        AskingLimits(
+                            concurrency=config.concurrency,
+                            timeout_s=serving.request_timeout_s,
+                            outage_s=serving.outage_timeout_s,
+                        ),
+                        decoder=decoder,
+                        splits_thoughts=parsers is not None,
+                    )
+            write_samples(out, _sample_batches(asked, log), current_provenance())
         for finished in folder.glob("answers-*.jsonl"):
             finished.unlink()
+
+
+def _sample_batches(asked: Sequence[Question], log: AnswerLog) -> Iterator[pd.DataFrame]:
+    """The rows of samples.parquet in the order of the questions, some hundred at a time."""
+    for start in range(0, len(asked), _BATCH_ROWS):
+        rows = [
+            {**log.row(question.key), "reference": json.dumps(question.item.reference)}
+            for question in asked[start : start + _BATCH_ROWS]
+        ]
+        yield pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _identity(
@@ -82,11 +103,13 @@ def _identity(
     """Digest of all that shapes an answer, so that no other run's answer is taken for ours."""
     weights = [served.model / "config.json", *sorted(served.model.glob("*.safetensors"))]
     stamps = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in weights]
-    keep_sets = [path.read_text("utf-8") for path in served.pools.values()]
-    prompts = [(question.request.messages, question.request.tools) for question in asked]
+    pools = [path.read_text("utf-8") for path in served.pool_records]
+    prompts = [
+        (question.request.messages, question.request.tools) for question in distinct_items(asked)
+    ]
     return config_digest(
         config.model_copy(update={"concurrency": 1}),
         serving.model_dump_json(include={"dtype", "max_model_len_tokens", "extra_args"}),
-        json.dumps([str(served.model), stamps, prompts, keep_sets]),
+        json.dumps([str(served.model), stamps, prompts, pools]),
         code_digest("slimwise.generate.run"),
     )

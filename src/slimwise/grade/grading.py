@@ -1,16 +1,18 @@
 """Verdicts on saved answers."""
 
 import json
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import pandas as pd
 
 from slimwise.artifacts.grades import COLUMNS
 from slimwise.backbones.mini.chat import split_thought
 from slimwise.backbones.mini.tasks.item import Verdict
+from slimwise.benchmarks.base import Answer, ToolCall
 from slimwise.benchmarks.registry import benchmark_named
 
 _BUDGET_REACHED = "length"
-_GRADED_BY = ("benchmark", "content", "finish_reason", "reference")
 
 
 def grade_samples(samples: pd.DataFrame) -> pd.DataFrame:
@@ -21,7 +23,7 @@ def grade_samples(samples: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for sample in samples.to_dict("records"):
-        verdict = _verdict(**{key: sample[key] for key in _GRADED_BY})
+        verdict = _verdict(sample)
         rows.append(
             {key: sample[key] for key in COLUMNS if key in sample}
             | {
@@ -29,15 +31,19 @@ def grade_samples(samples: pd.DataFrame) -> pd.DataFrame:
                 "hit_budget": sample["finish_reason"] == _BUDGET_REACHED,
                 "extracted": verdict.extracted,
                 "reason": verdict.reason,
+                "findings": json.dumps(verdict.findings, sort_keys=True),
             }
         )
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _verdict(benchmark: str, content: str, finish_reason: str, reference: str) -> Verdict:
-    _, answer = split_thought(content)
-    if finish_reason == _BUDGET_REACHED:
+def _verdict(sample: Mapping[Hashable, Any]) -> Verdict:
+    if sample["finish_reason"] == _BUDGET_REACHED:
         return Verdict(False, "", "cut by the budget")
-    if answer is None:
+    content = sample["content"]
+    text = content if sample["thought_split"] else split_thought(content)[1]
+    if text is None:
         return Verdict(False, "", "the thought never ended")
-    return benchmark_named(benchmark).grade(answer, json.loads(reference))
+    calls = tuple(ToolCall(**call) for call in json.loads(sample["tool_calls"]))
+    benchmark = benchmark_named(sample["benchmark"])
+    return benchmark.grade(Answer(text, calls), json.loads(sample["reference"]))

@@ -22,6 +22,7 @@ GRADE = {
     "completion_tokens": 40,
     "extracted": "",
     "reason": "",
+    "findings": "{}",
 }
 
 
@@ -54,5 +55,5 @@ def test_a_missing_column_is_named():
 
 def test_grades_are_not_samples(tmp_path):
     write_grades(tmp_path / "grades.parquet", pd.DataFrame([GRADE]), PROVENANCE)
-    with pytest.raises(ArtifactError, match=r"slimwise\.samples/1"):
+    with pytest.raises(ArtifactError, match=r"slimwise\.samples/2"):
         read_samples(tmp_path / "grades.parquet")

@@ -7,7 +7,8 @@ import pytest
 from aiohttp import web
 
 from slimwise.engine import client
-from slimwise.engine.client import ChatRequest, ask_all
+from slimwise.engine.chat import ChatRequest
+from slimwise.engine.client import AskingLimits, ask_all
 from slimwise.errors import EngineError
 
 REQUESTS = [
@@ -61,8 +62,7 @@ def ask(server: ScriptedServer, *, timeout_s: float = 30, requests=REQUESTS):
                 url,
                 requests,
                 lambda index, answer: answers.append((index, answer.content)),
-                concurrency=3,
-                timeout_s=timeout_s,
+                AskingLimits(concurrency=3, timeout_s=timeout_s, outage_s=5),
             )
         finally:
             await runner.cleanup()

@@ -14,7 +14,8 @@ import pytest
 from slimwise.backbones.mini.chat import messages
 from slimwise.backbones.mini.tasks.registry import GRADED
 from slimwise.backbones.mini.tasks.split import Split, draw_items
-from slimwise.engine.client import ChatAnswer, ChatRequest, ask_all
+from slimwise.engine.chat import ChatAnswer, ChatRequest
+from slimwise.engine.client import AskingLimits, ask_all
 from slimwise.engine.config import ServingConfig
 from slimwise.engine.process import serve
 from slimwise.generate.chat_prompt import prompt_lengths
@@ -52,7 +53,7 @@ def mini_requests(temperature: float, max_tokens: int = 24) -> list[ChatRequest]
 
 def ask(base_url: str, requests: list[ChatRequest]) -> list[ChatAnswer]:
     answers: dict[int, ChatAnswer] = {}
-    asyncio.run(ask_all(base_url, requests, answers.__setitem__, concurrency=64, timeout_s=120))
+    asyncio.run(ask_all(base_url, requests, answers.__setitem__, AskingLimits(64, 120, 5)))
     return [answers[index] for index in range(len(requests))]
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from slimwise.engine.client import ChatRequest
+from slimwise.engine.chat import ChatRequest
 from slimwise.errors import BackboneError
 from slimwise.generate.chat_prompt import prompt_lengths
 from slimwise.paths import EMBEDDED_CHECKPOINT

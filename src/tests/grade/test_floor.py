@@ -29,6 +29,7 @@ def grades(tmp_path):
             "completion_tokens": 9,
             "extracted": "",
             "reason": "",
+            "findings": "{}",
         }
         for decoding in ("greedy", "sampled")
         for item in range(4)

@@ -28,10 +28,14 @@ def sample(content: str, *, finish_reason: str = "stop", **fields) -> dict:
         "decoding": "greedy",
         "seed": 0,
         "content": content,
+        "reasoning": "",
+        "thought_split": False,
+        "tool_calls": "[]",
         "finish_reason": finish_reason,
         "prompt_tokens": 10,
         "completion_tokens": 20,
         "latency_s": 0.5,
+        "attempts": 1,
         "reference": json.dumps({"value": 7}),
     } | fields
 
@@ -65,6 +69,12 @@ def test_an_answer_cut_by_the_budget_is_wrong_and_counted(content):
     assert graded["completion_tokens"] == 20
 
 
+def test_a_thought_that_the_server_split_off_is_not_graded():
+    fields = {"thought_split": True, "reasoning": "a draft: \\boxed{8}"}
+    assert grade("The answer is \\boxed{7}.", **fields)["correct"]
+    assert not grade("", **fields)["correct"]
+
+
 @pytest.mark.parametrize("name", list(GRADED))
 def test_worked_responses_score_100_per_cent(name):
     items = draw_items(GRADED[name], 20, 1, Split.TEST)
@@ -82,7 +92,7 @@ def test_an_unknown_benchmark_is_named():
 
 def test_equal_samples_give_equal_grades_in_the_same_order(tmp_path):
     frame = pd.DataFrame([sample(RIGHT, item_id="1"), sample("no", item_id="0")])
-    write_samples(tmp_path / "samples.parquet", frame, PROVENANCE)
+    write_samples(tmp_path / "samples.parquet", [frame], PROVENANCE)
     for name in ("first", "second"):
         run(GradeConfig(), samples=tmp_path / "samples.parquet", out=tmp_path / name)
     first, second = read_grades(tmp_path / "first"), read_grades(tmp_path / "second")

@@ -48,6 +48,7 @@ def grades() -> pd.DataFrame:
                     "completion_tokens": BUDGET_TOKENS if hit_budget else rng.integers(20, 200),
                     "extracted": "7",
                     "reason": "budget" if hit_budget else "",
+                    "findings": "{}",
                 }
             )
     return pd.DataFrame(rows)

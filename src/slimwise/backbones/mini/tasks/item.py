@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
@@ -22,11 +22,15 @@ class TaskItem:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer is right, what was read from it, and why it failed if it did."""
+    """Whether an answer is right, what was read from it, and why it failed if it did.
+
+    findings are further yes-or-no results by name, such as the verdict of a second grader.
+    """
 
     correct: bool
     extracted: str
     reason: str = ""
+    findings: Mapping[str, bool] = field(default_factory=dict)
 
 
 class TaskFamily(Protocol):

@@ -1,0 +1,26 @@
+"""Server arguments that make a server read the turns of the model it serves."""
+
+import json
+from pathlib import Path
+
+from slimwise.backbones.base import ChatParsers
+from slimwise.backbones.registry import backbone_for
+from slimwise.engine.config import ServingConfig
+from slimwise.generate.chat_prompt import chat_template
+
+
+def model_parsers(model: Path) -> ChatParsers | None:
+    """What reads the turns of the model in the folder; None if only their text can be had."""
+    model_type = json.loads((model / "config.json").read_bytes()).get("model_type")
+    return backbone_for(str(model_type)).chat_parsers(chat_template(model))
+
+
+def with_parsers(serving: ServingConfig, parsers: ChatParsers | None) -> ServingConfig:
+    """The configuration of servers that have these parsers, unless it names others itself."""
+    if parsers is None:
+        return serving
+    arguments = (
+        *("--reasoning-parser", parsers.reasoning),
+        *("--enable-auto-tool-choice", "--tool-call-parser", parsers.tool_calls),
+    )
+    return serving.model_copy(update={"extra_args": (*arguments, *serving.extra_args)})
