@@ -99,7 +99,13 @@ def _with_bound_worker(initialise: Callable[..., None]) -> Callable[..., None]:
     """Bind the pools as soon as the worker has loaded its model, before any run of it."""
 
     def initialise_and_bind(self: Any, *args: Any, **kwargs: Any) -> None:
+        from vllm.platforms import current_platform
+
         initialise(self, *args, **kwargs)
+        if current_platform.is_cpu():
+            from slimwise_vllm.one_token_conv import accept_one_token
+
+            accept_one_token()
         settings = read_settings(self.vllm_config.additional_config)
         if settings is None:
             return
