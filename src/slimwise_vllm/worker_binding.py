@@ -99,9 +99,9 @@ def _largest_step(config: Any) -> int:
 
 
 def bind_worker(worker: Any, settings: PluginSettings) -> None:
-    """Bind the pools, and give collective_rpc the method slimwise_coverage."""
+    """Bind the pools as worker.slimwise, and give collective_rpc the method slimwise_coverage."""
     define_operators()
-    bound = WorkerPools(worker, settings)
+    bound = worker.slimwise = WorkerPools(worker, settings)
 
     def coverage_report() -> dict[str, Any] | None:
         return bound.coverage.report() if bound.coverage else None

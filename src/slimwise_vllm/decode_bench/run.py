@@ -1,0 +1,109 @@
+"""The decode benchmark: `python -m slimwise_vllm.decode_bench.run --plan PLAN --out ROWS`.
+
+Engines run one after another, each in a process of its own, because one GPU holds one of them.
+Finished rows are on disk at once, so a run that is killed keeps them; --engine picks engines, and
+rows are appended, so that a plan can be measured in several calls.
+"""
+
+import argparse
+import json
+import logging
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from slimwise.provenance import current_provenance
+from slimwise_vllm.decode_bench.plan import BenchPlan
+
+_log = logging.getLogger("slimwise_vllm.decode_bench")
+_LONG_COLUMNS = ("block_step_ms",)
+
+
+def main() -> int:
+    """Measure the plan's engines; the number of those that failed is the exit status."""
+    arguments = _arguments()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    plan = BenchPlan.model_validate_json(arguments.plan.read_text("utf-8"))
+    names = [engine.name for engine in plan.engines]
+    unknown = set(arguments.engine or ()) - set(names)
+    if unknown:
+        raise SystemExit(f"--engine {', '.join(sorted(unknown))}: the plan has {', '.join(names)}")
+    if arguments.alone:
+        _measure_here(plan, arguments)
+        return 0
+    return sum(_measure_apart(name, arguments) for name in arguments.engine or names)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Time the decode steps of a plan's engines.")
+    parser.add_argument("--plan", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="rows are appended, JSON lines")
+    parser.add_argument("--work", type=Path, default=Path("decode_bench_work"))
+    parser.add_argument("--engine", action="append", help="measure only this one; may repeat")
+    parser.add_argument("--commit", help="commit to record where git is not at hand")
+    parser.add_argument("--alone", action="store_true", help="measure it in this process")
+    return parser.parse_args()
+
+
+def _measure_apart(name: str, arguments: argparse.Namespace) -> int:
+    """Measure one engine in a new process; 1 if that fails, and the next engine has its turn."""
+    command = [sys.executable, "-m", "slimwise_vllm.decode_bench.run", "--alone"]
+    command += ["--plan", str(arguments.plan), "--out", str(arguments.out), "--engine", name]
+    command += ["--work", str(arguments.work)]
+    command += ["--commit", arguments.commit] if arguments.commit else []
+    started = time.perf_counter()
+    status = subprocess.run(command, check=False).returncode
+    _log.info("engine %s: status %d, %.0f s", name, status, time.perf_counter() - started)
+    return int(status != 0)
+
+
+def _measure_here(plan: BenchPlan, arguments: argparse.Namespace) -> None:
+    from slimwise_vllm.decode_bench.engine import start_engine
+    from slimwise_vllm.decode_bench.measure import EngineMeasurement
+
+    (name,) = arguments.engine
+    engine = next(engine for engine in plan.engines if engine.name == name)
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    writer = _RowWriter(arguments.out, arguments.commit)
+    strength = plan.skew_strength
+    if strength is None:
+        strength = _calibrated_strength(arguments.out)
+    started = start_engine(plan, engine, arguments.work)
+    EngineMeasurement(plan, engine, started, writer.write).measure(strength)
+
+
+def _calibrated_strength(rows: Path) -> float | None:
+    """What an engine before this one found, so that all are skewed alike."""
+    if not rows.is_file():
+        return None
+    read = (json.loads(line) for line in rows.read_text("utf-8").splitlines())
+    return next((row["skew_strength"] for row in read if row["kind"] == "calibration"), None)
+
+
+class _RowWriter:
+    """Appends rows with their origin, and logs each with the time since the process began."""
+
+    def __init__(self, path: Path, commit: str | None) -> None:
+        origin = current_provenance()
+        self._path = path
+        self._commit = commit or origin.commit
+        self._hardware = origin.hardware
+        self._started = time.perf_counter()
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+    def write(self, row: dict[str, Any]) -> None:
+        origin = {
+            "commit": self._commit,
+            "date": current_provenance().date,
+            "hardware": self._hardware,
+        }
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**row, **origin}) + "\n")
+        shown = {key: value for key, value in row.items() if key not in _LONG_COLUMNS}
+        _log.info("%.0f s %s", time.perf_counter() - self._started, json.dumps(shown))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
