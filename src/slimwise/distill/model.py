@@ -8,6 +8,7 @@ import transformers
 from transformers import AutoModelForCausalLM
 
 from slimwise.artifacts.backbone_record import BackboneRecord
+from slimwise.backbones.linear_attention import use_blocked_delta_rule
 from slimwise.errors import BackboneError
 
 
@@ -31,4 +32,5 @@ def load_model(record: BackboneRecord, dtype: str, device: torch.device) -> Any:
             f"{record.model} does not fill the model: {len(absent)} tensors are missing or of "
             f"another shape, first {absent[0]}. Fetch the checkpoint again."
         )
+    use_blocked_delta_rule(model)
     return model.to(device)
