@@ -29,4 +29,4 @@ rule all:
     default_target: True
     input:
         paths.study_record,
-        DISTILLED,
+        [paths.checkpoint(decoder) for decoder in study.distilled_decoders()],

@@ -125,12 +125,13 @@ COMMANDS = (
     Command(
         "distill-decoder",
         "Train what one pruned decoder needs to continue from the full model's cache.",
-        "slimwise.distill.run:run",
+        "slimwise.distill.embedded:run",
         "slimwise.distill.config:DistillationConfig",
         (
             Flag("backbone"),
             Flag("keep_set"),
             Flag("rule", Distillation),
+            Flag("embedded", default=_nothing),
             Flag("out"),
             Flag("work"),
         ),
@@ -144,7 +145,7 @@ COMMANDS = (
             Flag("serving", slice="slimwise.engine.config:ServingConfig"),
             Flag("backbone"),
             Flag("checkpoint", default=_nothing),
-            Flag("keep_set", default=_nothing),
+            Flag("pool", many=True, default=tuple),
             Flag("decoder", DecoderId.parse),
             Flag("out"),
             Flag("work"),

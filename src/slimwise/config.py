@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from slimwise.calibrate.config import CalibrationConfig
-from slimwise.core.vocabulary import DecoderId, Distillation
+from slimwise.core.vocabulary import DecoderId, Distillation, ServingMode
 from slimwise.distill.config import DistillationConfig
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import ConfigError
@@ -81,8 +81,24 @@ class StudyConfig(StageConfig):
                 f"evaluation.budget_tokens = {self.evaluation.budget_tokens} leaves no room for a "
                 f"prompt in serving.max_model_len_tokens = {self.serving.max_model_len_tokens}"
             )
+        self._check_evaluation()
         self._check_distillation()
         return self
+
+    def _check_evaluation(self) -> None:
+        asked = self.evaluation
+        if asked.floor_items is not None and asked.floor_items < asked.num_items:
+            raise ValueError(
+                f"evaluation.floor_items = {asked.floor_items} is below evaluation.num_items = "
+                f"{asked.num_items}: the floor is checked on at least the items of the tables"
+            )
+        for mode, counts in asked.colocated_num_kept.items():
+            unknown = [count for count in counts if count not in self.selection.num_kept]
+            if unknown:
+                raise ValueError(
+                    f"evaluation.colocated_num_kept.{mode} names {unknown[0]}, which "
+                    f"selection.num_kept ({', '.join(map(str, self.selection.num_kept))}) does not"
+                )
 
     def _check_distillation(self) -> None:
         for key in ("criteria", "num_kept"):
@@ -113,9 +129,16 @@ class StudyConfig(StageConfig):
             for rule in chosen.rules
         )
 
+    def standalone_decoders(self) -> tuple[DecoderId, ...]:
+        """The decoders that are asked from a checkpoint of their own, in table order."""
+        if ServingMode.PRUNED in self.evaluation.distilled_modes:
+            return (*self.decoders(), *self.distilled_decoders())
+        return self.decoders()
+
     def colocated_decoders(self) -> tuple[DecoderId, ...]:
-        """The pruned decoders that are also served from the full model, in table order."""
-        return self.decoders()[1:] if self.evaluation.colocated_modes else ()
+        """The decoders that are asked from the full model, as a pool, in table order."""
+        decoders = (*self.decoders(), *self.distilled_decoders())
+        return tuple(decoder for decoder in decoders if self.evaluation.colocated_modes(decoder))
 
 
 def load_study(raw: Mapping[str, Any]) -> StudyConfig:

@@ -7,6 +7,7 @@ from slimwise.core.vocabulary import Criterion, DecoderId
 
 # From the repository's root, where the workflow runs: a moved checkout has the same inputs.
 EMBEDDED_CHECKPOINT = Path("src/slimwise/backbones/mini/checkpoint")
+EMBEDDED_DISTILLED = Path("src/slimwise/backbones/mini/distilled")
 
 
 @dataclass(frozen=True)
@@ -47,20 +48,25 @@ class StudyPaths:
     def keep_set(self, criterion: Criterion | str, num_kept: int | str) -> Path:
         return self.root / "30_keep_sets" / f"{criterion}-m{num_kept}.json"
 
-    def pruned_checkpoint(self, criterion: Criterion | str, num_kept: int | str) -> Path:
-        return self.root / "40_checkpoints" / f"{criterion}-m{num_kept}"
+    def checkpoint(self, decoder: DecoderId | str) -> Path:
+        """Manifest of the decoder's exported checkpoint."""
+        return self.root / "40_checkpoints" / str(decoder) / "manifest.json"
+
+    def trained(self, decoder: DecoderId | str) -> Path:
+        """Manifest of what distillation trained for the decoder."""
+        return self.root / "50_distilled" / str(decoder) / "manifest.json"
+
+    def embedded(self, decoder: DecoderId | str) -> Path:
+        """Folder of the trained tensors that ship for the decoder; few decoders have one."""
+        return EMBEDDED_DISTILLED / str(decoder)
+
+    def embedded_files(self, decoder: DecoderId | str) -> list[Path]:
+        """What that folder holds now."""
+        return sorted(path for path in self.embedded(decoder).glob("*") if path.is_file())
 
     def colocated(self, decoder: DecoderId | str) -> str:
         """Name of the decoder's second evaluation folder: served from the full model by a pool."""
         return f"{decoder}-colocated"
-
-    def distilled(self, criterion: Criterion | str, num_kept: int | str, rule: str) -> Path:
-        return self.root / "50_distilled" / f"{criterion}-m{num_kept}-kd_{rule}"
-
-    def distilled_checkpoint(
-        self, criterion: Criterion | str, num_kept: int | str, rule: str
-    ) -> Path:
-        return self.root / "40_checkpoints" / f"{criterion}-m{num_kept}-kd_{rule}"
 
     def evaluation(self, decoder: DecoderId | str) -> Path:
         return self.root / "70_evaluation" / str(decoder)
@@ -70,6 +76,10 @@ class StudyPaths:
 
     def grades(self, decoder: DecoderId | str) -> Path:
         return self.evaluation(decoder) / "grades.parquet"
+
+    def disagreements(self, decoder: DecoderId | str) -> Path:
+        """Answers on which two comparisons disagree."""
+        return self.evaluation(decoder) / "disagreements.csv"
 
     @property
     def tables(self) -> Path:

@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from slimwise.config import StudyConfig, load_study, parse_slice, slice_json
+from slimwise.core.vocabulary import DecoderId
 from slimwise.errors import ConfigError
 from slimwise.select.config import SelectionConfig
 
@@ -46,6 +47,12 @@ def test_one_decoders_slice_ignores_the_others():
         ({"backbone": {"accuracy_floors": {"gsm8k": 0.5}}}, "accuracy_floors names gsm8k"),
         ({"evaluation": {"greedy": False}}, "set evaluation.greedy"),
         ({"evaluation": {"budget_tokens": 640}}, "serving.max_model_len_tokens = 640"),
+        ({"evaluation": {"floor_items": 3}}, "floor_items = 3 is below evaluation.num_items = 4"),
+        (
+            {"evaluation": {"colocated_num_kept": {"slimwise": [16]}}},
+            "colocated_num_kept.slimwise names 16, which selection.num_kept (32) does not",
+        ),
+        ({"evaluation": {"colocated_num_kept": {"full": [32]}}}, "Input should be"),
     ],
 )
 def test_a_refusal_names_key_value_and_limit(changes, reason):
@@ -71,6 +78,53 @@ def test_every_pruned_decoder_is_distilled_by_every_rule_unless_some_are_named()
     chosen = {"rules": ["zero"], "criteria": ["reap"], "num_kept": [16]}
     study = load_study(_smoke(selection=several, distillation=chosen))
     assert [str(decoder) for decoder in study.distilled_decoders()] == ["reap-m16-kd_zero"]
+
+
+def test_arms_follow_from_the_configuration():
+    several = {"criteria": ["ean", "reap"], "num_kept": [32, 16]}
+    study = load_study(
+        _smoke(
+            selection=several,
+            distillation={"rules": ["zero"], "criteria": ["reap"]},
+            evaluation={
+                "colocated_num_kept": {"slimwise": [32, 16], "reverse": [32]},
+                "distilled_modes": ["pruned", "slimwise"],
+            },
+        )
+    )
+    distilled = ["reap-m32-kd_zero", "reap-m16-kd_zero"]
+    pruned = ["ean-m32", "ean-m16", "reap-m32", "reap-m16"]
+    assert list(map(str, study.standalone_decoders())) == ["full", *pruned, *distilled]
+    assert list(map(str, study.colocated_decoders())) == [*pruned, *distilled]
+    modes = {
+        str(each): study.evaluation.colocated_modes(each)
+        for each in (DecoderId(), *study.colocated_decoders())
+    }
+    assert modes["full"] == ()
+    assert modes["ean-m32"] == ("slimwise", "reverse")
+    assert modes["ean-m16"] == modes["reap-m16-kd_zero"] == ("slimwise",)
+
+
+def test_a_study_without_further_modes_asks_only_standalone_decoders():
+    study = load_study(_smoke(evaluation={"colocated_num_kept": {}}, distillation={"rules": []}))
+    assert list(map(str, study.standalone_decoders())) == ["full", "reap-m32"]
+    assert study.colocated_decoders() == ()
+
+
+def test_the_questions_of_one_server_do_not_depend_on_other_arms():
+    selection = {"num_kept": [32, 16]}
+    asked = {"colocated_num_kept": {"slimwise": [32]}, "distilled_modes": ["slimwise"]}
+    more = {"colocated_num_kept": {"slimwise": [32, 16], "reverse": [16]}, "floor_items": 9}
+    few, many = (
+        load_study(_smoke(selection=selection, evaluation=asked | changes)).evaluation
+        for changes in ({}, more)
+    )
+    for decoder in ("reap-m32", "reap-m32-kd_zero"):
+        for colocated in (True, False):
+            only = [each.only(decoder, colocated=colocated) for each in (few, many)]
+            assert only[0] == only[1]
+    assert few.only("full", colocated=False) != many.only("full", colocated=False)
+    assert few.only("reap-m32", colocated=True).colocated_modes(DecoderId.parse("reap-m32"))
 
 
 def test_distillation_of_a_decoder_that_is_not_selected_is_refused():

@@ -1,6 +1,7 @@
 # REQUIRED INPUTS: {study}/30_keep_sets/{criterion}-m{num_kept}.json, 10_backbone/backbone.json, and
-#                  accuracy_floor.json beside it: nothing is pruned unless the full model passes.
-# OUTPUTS: {study}/40_checkpoints/{criterion}-m{num_kept}/, whose manifest.json is written last.
+#                  accuracy_floor.json beside it: nothing is pruned unless the full model passes;
+#                  for a distilled decoder 50_distilled/{decoder}/manifest.json.
+# OUTPUTS: {study}/40_checkpoints/{decoder}/, whose manifest.json is written last.
 
 
 rule export_decoder:
@@ -9,11 +10,11 @@ rule export_decoder:
         keep_set=paths.keep_set("{criterion}", "{num_kept}"),
         floor=paths.floor_record,
     output:
-        manifest=paths.pruned_checkpoint("{criterion}", "{num_kept}") / "manifest.json",
+        manifest=paths.checkpoint(PRUNED),
     log:
-        paths.log("export_decoder/{criterion}-m{num_kept}"),
+        paths.log(f"export_decoder/{PRUNED}"),
     benchmark:
-        paths.benchmark("export_decoder/{criterion}-m{num_kept}")
+        paths.benchmark(f"export_decoder/{PRUNED}")
     resources:
         **model_resources,
     params:
@@ -22,3 +23,24 @@ rule export_decoder:
         out=subpath(output.manifest, parent=True),
     shell:
         "slimwise export-decoder --config {params.cfg:q} --backbone {input.backbone} --keep-set {input.keep_set} --out {params.out} 2> {log}"
+
+
+rule export_distilled_decoder:
+    input:
+        backbone=paths.backbone_record,
+        keep_set=paths.keep_set("{criterion}", "{num_kept}"),
+        trained=paths.trained(DISTILLED),
+    output:
+        manifest=paths.checkpoint(DISTILLED),
+    log:
+        paths.log(f"export_decoder/{DISTILLED}"),
+    benchmark:
+        paths.benchmark(f"export_decoder/{DISTILLED}")
+    resources:
+        **model_resources,
+    params:
+        cfg=stage_json(study.export),
+        code=code_digest("slimwise.export.run"),
+        out=subpath(output.manifest, parent=True),
+    shell:
+        "slimwise export-decoder --config {params.cfg:q} --backbone {input.backbone} --keep-set {input.keep_set} --trained {input.trained} --out {params.out} 2> {log}"

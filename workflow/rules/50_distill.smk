@@ -1,56 +1,31 @@
-# REQUIRED INPUTS: {study}/10_backbone/backbone.json, accuracy_floor.json beside it, and
-#                  30_keep_sets/{criterion}-m{num_kept}.json.
+# REQUIRED INPUTS: {study}/10_backbone/backbone.json, accuracy_floor.json beside it,
+#                  30_keep_sets/{criterion}-m{num_kept}.json, and the tensors that ship for the
+#                  decoder, if any do.
 # OUTPUTS: {study}/50_distilled/{criterion}-m{num_kept}-kd_{rule}/: trained.safetensors,
-#          distill_log.csv, manifest.json; 40_checkpoints/{criterion}-m{num_kept}-kd_{rule}/.
-DISTILLED = [
-    paths.distilled_checkpoint(decoder.criterion, decoder.num_kept, decoder.distilled)
-    / "manifest.json"
-    for decoder in study.distilled_decoders()
-]
+#          distill_log.csv, manifest.json.
 
 
 rule distill_decoder:
     input:
+        embedded_files,
         backbone=paths.backbone_record,
         keep_set=paths.keep_set("{criterion}", "{num_kept}"),
         floor=paths.floor_record,
     output:
-        manifest=paths.distilled("{criterion}", "{num_kept}", "{rule}")
-        / "manifest.json",
+        manifest=paths.trained(DISTILLED),
     log:
-        paths.log("distill_decoder/{criterion}-m{num_kept}-kd_{rule}"),
+        paths.log(f"distill_decoder/{DISTILLED}"),
     benchmark:
-        paths.benchmark("distill_decoder/{criterion}-m{num_kept}-kd_{rule}")
-    threads: workflow.cores
+        paths.benchmark(f"distill_decoder/{DISTILLED}")
+    threads: lambda wildcards: 1 if embedded_files(wildcards) else workflow.cores
     resources:
         **model_resources,
     params:
         cfg=lambda wildcards: slice_json(study.distillation.only(wildcards.rule)),
-        code=code_digest("slimwise.distill.run"),
+        code=code_digest("slimwise.distill.embedded"),
         launcher=process_launcher(study.resources.gpus),
+        embedded=str(paths.embedded(DISTILLED)),
         out=subpath(output.manifest, parent=True),
         work=paths.work("distill"),
     shell:
-        "{params.launcher} distill-decoder --config {params.cfg:q} --backbone {input.backbone} --keep-set {input.keep_set} --rule {wildcards.rule} --out {params.out} --work {params.work} 2> {log}"
-
-
-rule export_distilled_decoder:
-    input:
-        backbone=paths.backbone_record,
-        keep_set=paths.keep_set("{criterion}", "{num_kept}"),
-        trained=paths.distilled("{criterion}", "{num_kept}", "{rule}") / "manifest.json",
-    output:
-        manifest=paths.distilled_checkpoint("{criterion}", "{num_kept}", "{rule}")
-        / "manifest.json",
-    log:
-        paths.log("export_distilled_decoder/{criterion}-m{num_kept}-kd_{rule}"),
-    benchmark:
-        paths.benchmark("export_distilled_decoder/{criterion}-m{num_kept}-kd_{rule}")
-    resources:
-        **model_resources,
-    params:
-        cfg=stage_json(study.export),
-        code=code_digest("slimwise.export.run"),
-        out=subpath(output.manifest, parent=True),
-    shell:
-        "slimwise export-decoder --config {params.cfg:q} --backbone {input.backbone} --keep-set {input.keep_set} --trained {input.trained} --out {params.out} 2> {log}"
+        "{params.launcher} distill-decoder --config {params.cfg:q} --backbone {input.backbone} --keep-set {input.keep_set} --rule {wildcards.rule} --embedded {params.embedded} --out {params.out} --work {params.work} 2> {log}"

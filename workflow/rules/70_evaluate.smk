@@ -1,6 +1,8 @@
 # REQUIRED INPUTS: {study}/10_backbone/backbone.json; for a pruned decoder the manifest.json of
-#                  40_checkpoints/{criterion}-m{num_kept}/, or its keep set to serve it colocated.
-# OUTPUTS: {study}/70_evaluation/{decoder}[-colocated]/: samples.parquet, grades.parquet.
+#                  40_checkpoints/{decoder}/, or to serve it colocated its keep set and, if it is
+#                  distilled, the manifest.json of 50_distilled/{decoder}/.
+# OUTPUTS: {study}/70_evaluation/{decoder}[-colocated]/: samples.parquet, grades.parquet,
+#          disagreements.csv.
 
 
 # First among the jobs that could run: a model below its floor should be known before calibration.
@@ -18,7 +20,7 @@ rule generate_full_answers:
     resources:
         **model_resources,
     params:
-        cfg=stage_json(study.evaluation),
+        cfg=stage_json(study.evaluation.only("full", colocated=False)),
         serving=stage_json(study.serving),
         code=code_digest("slimwise.generate.run"),
         work=str(paths.work("generate/full")),
@@ -29,23 +31,25 @@ rule generate_full_answers:
 rule generate_pruned_answers:
     input:
         backbone=paths.backbone_record,
-        manifest=paths.pruned_checkpoint("{criterion}", "{num_kept}") / "manifest.json",
+        manifest=paths.checkpoint("{pruned}"),
     output:
-        samples=paths.samples("{criterion}-m{num_kept}"),
+        samples=paths.samples("{pruned}"),
     log:
-        paths.log("generate_answers/{criterion}-m{num_kept}"),
+        paths.log("generate_answers/{pruned}"),
     benchmark:
-        paths.benchmark("generate_answers/{criterion}-m{num_kept}")
+        paths.benchmark("generate_answers/{pruned}")
     threads: study.serving.cpu_threads or workflow.cores
     resources:
         **model_resources,
     params:
-        cfg=stage_json(study.evaluation),
+        cfg=lambda wildcards: slice_json(
+            study.evaluation.only(wildcards.pruned, colocated=False)
+        ),
         serving=stage_json(study.serving),
         code=code_digest("slimwise.generate.run"),
-        work=str(paths.work("generate/{criterion}-m{num_kept}")),
+        work=str(paths.work("generate/{pruned}")),
     shell:
-        "slimwise generate-answers --config {params.cfg:q} --serving {params.serving:q} --backbone {input.backbone} --checkpoint {input.manifest} --decoder {wildcards.criterion}-m{wildcards.num_kept} --out {output.samples} --work {params.work} 2> {log}"
+        "slimwise generate-answers --config {params.cfg:q} --serving {params.serving:q} --backbone {input.backbone} --checkpoint {input.manifest} --decoder {wildcards.pruned} --out {output.samples} --work {params.work} 2> {log}"
 
 
 rule generate_colocated_answers:
@@ -54,21 +58,48 @@ rule generate_colocated_answers:
         keep_set=paths.keep_set("{criterion}", "{num_kept}"),
         floor=paths.floor_record,
     output:
-        samples=paths.samples(paths.colocated("{criterion}-m{num_kept}")),
+        samples=paths.samples(paths.colocated(PRUNED)),
     log:
-        paths.log("generate_answers/{criterion}-m{num_kept}-colocated"),
+        paths.log(f"generate_answers/{paths.colocated(PRUNED)}"),
     benchmark:
-        paths.benchmark("generate_answers/{criterion}-m{num_kept}-colocated")
+        paths.benchmark(f"generate_answers/{paths.colocated(PRUNED)}")
     threads: study.serving.cpu_threads or workflow.cores
     resources:
         **model_resources,
     params:
-        cfg=stage_json(study.evaluation),
+        cfg=lambda wildcards: slice_json(
+            study.evaluation.only(PRUNED.format(**wildcards), colocated=True)
+        ),
         serving=stage_json(study.serving),
         code=[code_digest("slimwise.generate.run"), code_digest("slimwise_vllm.plugin")],
-        work=str(paths.work("generate/{criterion}-m{num_kept}-colocated")),
+        work=str(paths.work(f"generate/{paths.colocated(PRUNED)}")),
     shell:
-        "slimwise generate-answers --config {params.cfg:q} --serving {params.serving:q} --backbone {input.backbone} --keep-set {input.keep_set} --decoder {wildcards.criterion}-m{wildcards.num_kept} --out {output.samples} --work {params.work} 2> {log}"
+        "slimwise generate-answers --config {params.cfg:q} --serving {params.serving:q} --backbone {input.backbone} --pool {input.keep_set} --decoder {wildcards.criterion}-m{wildcards.num_kept} --out {output.samples} --work {params.work} 2> {log}"
+
+
+rule generate_distilled_answers:
+    input:
+        backbone=paths.backbone_record,
+        keep_set=paths.keep_set("{criterion}", "{num_kept}"),
+        trained=paths.trained(DISTILLED),
+    output:
+        samples=paths.samples(paths.colocated(DISTILLED)),
+    log:
+        paths.log(f"generate_answers/{paths.colocated(DISTILLED)}"),
+    benchmark:
+        paths.benchmark(f"generate_answers/{paths.colocated(DISTILLED)}")
+    threads: study.serving.cpu_threads or workflow.cores
+    resources:
+        **model_resources,
+    params:
+        cfg=lambda wildcards: slice_json(
+            study.evaluation.only(DISTILLED.format(**wildcards), colocated=True)
+        ),
+        serving=stage_json(study.serving),
+        code=[code_digest("slimwise.generate.run"), code_digest("slimwise_vllm.plugin")],
+        work=str(paths.work(f"generate/{paths.colocated(DISTILLED)}")),
+    shell:
+        "slimwise generate-answers --config {params.cfg:q} --serving {params.serving:q} --backbone {input.backbone} --pool {input.keep_set} {input.trained} --decoder {wildcards.criterion}-m{wildcards.num_kept}-kd_{wildcards.rule} --out {output.samples} --work {params.work} 2> {log}"
 
 
 rule grade_answers:
@@ -76,14 +107,17 @@ rule grade_answers:
         samples=paths.samples("{decoder}"),
     output:
         grades=paths.grades("{decoder}"),
+        disagreements=paths.disagreements("{decoder}"),
     log:
         paths.log("grade_answers/{decoder}"),
     benchmark:
         paths.benchmark("grade_answers/{decoder}")
+    threads: study.grading.workers
     resources:
         **record_resources,
     params:
         cfg=stage_json(study.grading),
         code=code_digest("slimwise.grade.run"),
+        cache=str(paths.work("grade")),
     shell:
-        "slimwise grade-answers --config {params.cfg:q} --samples {input.samples} --out {output.grades} 2> {log}"
+        "slimwise grade-answers --config {params.cfg:q} --samples {input.samples} --out {output.grades} --disagreements {output.disagreements} --cache {params.cache} 2> {log}"

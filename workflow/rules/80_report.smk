@@ -11,7 +11,7 @@ FIGURES = expand(
     name=["accuracy_by_num_kept", "output_lengths", "expert_load", "keep_set_overlap"],
     suffix=study.report.figure_formats,
 )
-GRADES = [paths.grades(decoder) for decoder in study.decoders()]
+GRADES = [paths.grades(decoder) for decoder in study.standalone_decoders()]
 GRADES += [
     paths.grades(paths.colocated(decoder)) for decoder in study.colocated_decoders()
 ]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slimwise.core.vocabulary import Decoding, ServingMode
+from slimwise.core.vocabulary import DecoderId, Decoding, Distillation, ServingMode
 from slimwise.stage_config import StageConfig
 
 ColocatedMode = Literal[ServingMode.SLIMWISE, ServingMode.REVERSE]
@@ -49,11 +49,24 @@ class EvaluationConfig(StageConfig):
     concurrency: int = Field(default=64, ge=1, description="Requests in flight.")
     seed: int = Field(default=0, description="Run r draws the seed of each request from seed + r.")
 
-    def only(self, *, is_full: bool) -> "EvaluationConfig":
-        """The slice of one decoder, which stays the same when others or other modes are asked."""
-        floor_items = self.floor_items if is_full else None
-        changes = {"colocated_num_kept": {}, "distilled_modes": (), "floor_items": floor_items}
+    def only(self, decoder: DecoderId | str, *, colocated: bool) -> "EvaluationConfig":
+        """The slice of one decoder and server, the same whatever others the study asks."""
+        named = DecoderId.parse(str(decoder))
+        modes = self.colocated_modes(named) if colocated else ()
+        is_distilled = named.distilled is not Distillation.NONE
+        changes = {
+            "colocated_num_kept": {mode: (named.num_kept,) for mode in modes if not is_distilled},
+            "distilled_modes": modes if is_distilled else (),
+            "floor_items": self.floor_items if named.is_full else None,
+        }
         return self.model_copy(update=changes)
+
+    def colocated_modes(self, decoder: DecoderId) -> tuple[ServingMode, ...]:
+        """The modes in which the decoder is asked from the full model, as a pool."""
+        if decoder.distilled is not Distillation.NONE:
+            return tuple(mode for mode in self.distilled_modes if mode is not ServingMode.PRUNED)
+        counts = self.colocated_num_kept
+        return tuple(mode for mode in counts if decoder.num_kept in counts[mode])
 
     def items_asked(self, decoding: Decoding) -> int:
         """Items a benchmark in a run of that decoding."""

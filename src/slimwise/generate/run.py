@@ -10,7 +10,7 @@ import pandas as pd
 from slimwise.artifacts.backbone_record import read_backbone_record
 from slimwise.artifacts.samples import COLUMNS, write_samples
 from slimwise.config_digest import config_digest
-from slimwise.core.vocabulary import DecoderId, ServingMode
+from slimwise.core.vocabulary import DecoderId
 from slimwise.engine.client import AskingLimits
 from slimwise.engine.config import ServingConfig
 from slimwise.engine.process import serve
@@ -34,26 +34,23 @@ def run(
     serving: ServingConfig,
     backbone: Path,
     checkpoint: Path | None = None,
-    keep_set: Path | None = None,
-    trained: Path | None = None,
+    pool: Sequence[Path] = (),
     decoder: DecoderId,
-    modes: Sequence[ServingMode],
     out: Path,
     work: Path,
 ) -> None:
     """Write samples.parquet of one decoder; a killed run resumes without asking anything twice.
 
     backbone is the backbone's record. A pruned decoder is served from its checkpoint, given by the
-    manifest, or from the backbone by its keep set and, if it is distilled, the manifest of what was
-    trained. Raises before a server starts if the answers could not be had.
+    manifest, or from the backbone as a pool: its keep set and, if it is distilled, the manifest of
+    what was trained. Raises before a server starts if the answers could not be had.
     """
     served = served_decoder(
-        decoder,
-        modes,
+        config,
+        decoder=decoder,
         backbone=read_backbone_record(backbone).model,
         checkpoint=checkpoint,
-        keep_set=keep_set,
-        trained=trained,
+        pool=pool,
     )
     parsers = model_parsers(served.model)
     serving = with_parsers(serving, parsers)
@@ -103,7 +100,7 @@ def _identity(
     """Digest of all that shapes an answer, so that no other run's answer is taken for ours."""
     weights = [served.model / "config.json", *sorted(served.model.glob("*.safetensors"))]
     stamps = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in weights]
-    pools = [path.read_text("utf-8") for path in served.pool_records]
+    pools = [path.read_text("utf-8") for path in served.pool_files]
     prompts = [
         (question.request.messages, question.request.tools) for question in distinct_items(asked)
     ]

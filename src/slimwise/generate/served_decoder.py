@@ -1,23 +1,29 @@
 """Which model a decoder's server loads, with which pool, and in which modes it is asked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slimwise.core.vocabulary import DecoderId, ServingMode
-from slimwise.engine.command import NO_POOLS
+from slimwise.artifacts.pool_files import PoolFiles
+from slimwise.core.vocabulary import DecoderId, Distillation, ServingMode
 from slimwise.errors import BackboneError, ConfigError
 from slimwise.generate.config import EvaluationConfig
 
 
 @dataclass(frozen=True)
 class ServedDecoder:
-    """A model folder (absolute), the keep-set file of each pool, and the modes to ask in."""
+    """A model folder (absolute), the files of each pool, and the modes to ask in."""
 
     decoder: DecoderId
     model: Path
     modes: tuple[ServingMode, ...]
-    pools: Mapping[str, Path]
+    pools: Mapping[str, PoolFiles]
+
+    @property
+    def pool_files(self) -> tuple[Path, ...]:
+        """Small files that tell the content of the pools: keep sets and manifests."""
+        paths = [path for pool in self.pools.values() for path in (pool.keep_set, pool.trained)]
+        return tuple(path for path in paths if path is not None)
 
 
 def served_decoder(
@@ -26,25 +32,36 @@ def served_decoder(
     decoder: DecoderId,
     backbone: Path,
     checkpoint: Path | None,
-    keep_set: Path | None,
+    pool: Sequence[Path],
 ) -> ServedDecoder:
     """The full decoder on the backbone; a pruned one on its checkpoint, or as a pool of the former.
 
-    checkpoint is the path of an exported folder's manifest. ConfigError if the two files do not fit
-    the decoder, BackboneError if the folder is not a model.
+    checkpoint is the path of an exported folder's manifest; pool holds the keep set and, if the
+    decoder is distilled, the manifest of what was trained. ConfigError if the files do not fit the
+    decoder, BackboneError if the folder is not a model.
     """
-    if [checkpoint, keep_set].count(None) != (2 if decoder.is_full else 1):
+    if (checkpoint is not None) + bool(pool) != (not decoder.is_full):
         raise ConfigError(
-            f"decoder {decoder} was given checkpoint {checkpoint} and keep set {keep_set}: the "
-            "full decoder takes neither, a pruned one exactly one of them."
+            f"decoder {decoder} was given checkpoint {checkpoint} and a pool of {len(pool)} files: "
+            "the full decoder takes neither, a pruned one exactly one of them."
         )
-    if keep_set is not None:
-        pools = {str(decoder): keep_set.resolve()}
-        return ServedDecoder(decoder, _model_folder(backbone), config.colocated_modes, pools)
+    if pool:
+        pools = {str(decoder): _pool_files(decoder, pool)}
+        modes = config.colocated_modes(decoder)
+        return ServedDecoder(decoder, _model_folder(backbone), modes, pools)
     if checkpoint is not None:
-        folder = _model_folder(checkpoint.parent)
-        return ServedDecoder(decoder, folder, (ServingMode.PRUNED,), NO_POOLS)
-    return ServedDecoder(decoder, _model_folder(backbone), (ServingMode.FULL,), NO_POOLS)
+        return ServedDecoder(decoder, _model_folder(checkpoint.parent), (ServingMode.PRUNED,), {})
+    return ServedDecoder(decoder, _model_folder(backbone), (ServingMode.FULL,), {})
+
+
+def _pool_files(decoder: DecoderId, paths: Sequence[Path]) -> PoolFiles:
+    keep_set, *trained = [path.resolve() for path in paths]
+    if len(trained) != (decoder.distilled is not Distillation.NONE):
+        raise ConfigError(
+            f"the pool of decoder {decoder} was given {len(paths)} files: it takes a keep set and, "
+            "if the decoder is distilled, the manifest of what was trained."
+        )
+    return PoolFiles(keep_set=keep_set, trained=trained[0] if trained else None)
 
 
 def _model_folder(path: Path) -> Path:

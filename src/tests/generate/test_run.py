@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.artifacts.samples import read_samples
-from slimwise.core.vocabulary import Criterion, DecoderId, ServingMode
+from slimwise.core.vocabulary import Criterion, DecoderId, Distillation, ServingMode
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import BackboneError, ConfigError, EngineError
 from slimwise.generate.config import EvaluationConfig
@@ -18,6 +19,8 @@ CONFIG = EvaluationConfig(
 )
 SERVING = ServingConfig(max_model_len_tokens=640)
 NUM_ANSWERS = 2 * 5 * 3
+REAP = DecoderId(Criterion.REAP, 32)
+DISTILLED = DecoderId(Criterion.REAP, 32, Distillation.UNIFORM)
 
 
 @pytest.fixture
@@ -96,7 +99,9 @@ def test_a_finished_run_leaves_no_answers_to_resume_from(decoder, generate, tmp_
         ({"budget_tokens": 639}, {}, ConfigError, r"evaluation\.budget_tokens = 639"),
         ({"greedy": False, "sampled_runs": 0}, {}, ConfigError, "nothing to ask"),
         ({}, {"checkpoint": Path("manifest.json")}, ConfigError, "full decoder takes neither"),
-        ({}, {"decoder": DecoderId(Criterion.REAP, 32)}, ConfigError, "a pruned one exactly one"),
+        ({}, {"decoder": REAP}, ConfigError, "a pruned one exactly one"),
+        ({}, {"decoder": REAP, "pool": [Path("k.json")]}, ConfigError, "nothing to ask"),
+        ({}, {"decoder": DISTILLED, "pool": [Path("k.json")]}, ConfigError, "was given 1 files"),
     ],
 )
 def test_bad_input_is_refused_before_a_server_starts(
@@ -108,21 +113,20 @@ def test_bad_input_is_refused_before_a_server_starts(
 
 
 def test_a_missing_model_is_refused_before_a_server_starts(decoder, generate, tmp_path):
-    pruned = DecoderId(Criterion.REAP, 32)
+    gone = tmp_path / "gone" / "manifest.json"
     with pytest.raises(BackboneError, match=r"has no config\.json"):
-        generate(decoder=pruned, checkpoint=tmp_path / "gone" / "manifest.json")
+        generate(decoder=REAP, checkpoint=gone)
     assert decoder.starts == 0
 
 
 def test_one_server_answers_every_colocated_mode(decoder, generate, tmp_path):
     keep_set = tmp_path / "reap-m32.json"
     keep_set.write_text("{}")
-    config = CONFIG.model_copy(
-        update={"colocated_modes": (ServingMode.SLIMWISE, ServingMode.REVERSE)}
-    )
-    samples = generate(config, decoder=DecoderId(Criterion.REAP, 32), keep_set=keep_set)
+    counts = {ServingMode.SLIMWISE: (32, 16), ServingMode.REVERSE: (32,)}
+    config = CONFIG.model_copy(update={"colocated_num_kept": counts})
+    samples = generate(config, decoder=REAP, pool=[keep_set])
     assert decoder.starts == 1
-    assert decoder.pools == {"reap-m32": keep_set}
+    assert decoder.pools == {"reap-m32": PoolFiles(keep_set=keep_set)}
     assert samples["mode"].value_counts().to_dict() == {
         "slimwise": NUM_ANSWERS,
         "reverse": NUM_ANSWERS,
@@ -130,3 +134,20 @@ def test_one_server_answers_every_colocated_mode(decoder, generate, tmp_path):
     assert {key[3] for key in decoder.asked} == {"slimwise", "reverse"}
     seeds = samples.groupby("mode")["seed"].apply(list)
     assert seeds["slimwise"] == seeds["reverse"]
+
+
+def test_a_distilled_decoders_pool_has_its_trained_tensors(decoder, generate, tmp_path):
+    keep_set, trained = tmp_path / "reap-m32.json", tmp_path / "manifest.json"
+    keep_set.write_text("{}")
+    trained.write_text("{}")
+    samples = generate(decoder=DISTILLED, pool=[keep_set, trained])
+    files = PoolFiles(keep_set=keep_set, trained=trained)
+    assert decoder.pools == {"reap-m32-kd_uniform": files}
+    assert set(samples["decoder"]) == {"reap-m32-kd_uniform"}
+
+
+def test_the_floor_asks_more_items_greedily_only(decoder, generate):
+    samples = generate(CONFIG.model_copy(update={"floor_items": 8}))
+    items = samples.groupby(["decoding", "benchmark"])["item_id"].nunique()
+    assert items["greedy"].to_list() == [8, 8]
+    assert items["sampled"].to_list() == [5, 5]

@@ -9,6 +9,7 @@ import pandas as pd
 from slimwise.artifacts.expert_scores import read_expert_scores
 from slimwise.artifacts.grades import read_grades
 from slimwise.artifacts.tables import read_table
+from slimwise.report.comparable import comparable_answers
 from slimwise.report.config import ReportConfig
 from slimwise.report.figures.accuracy_by_num_kept import draw_accuracy_by_num_kept
 from slimwise.report.figures.expert_load import draw_expert_load
@@ -35,7 +36,8 @@ def draw_figures(
     """
     overlap = read_table(keep_set_overlap, OVERLAP_COLUMNS)
     accuracies = read_table(accuracy, ACCURACY_COLUMNS)
-    answers = pd.concat([read_grades(path) for path in grades], ignore_index=True)
+    graded = pd.concat([read_grades(path) for path in grades], ignore_index=True)
+    answers = comparable_answers(graded)
     figures = {
         "accuracy_by_num_kept": draw_accuracy_by_num_kept(accuracies),
         "output_lengths": draw_output_lengths(answers),

@@ -12,6 +12,7 @@ from slimwise.artifacts.keep_set import read_keep_set
 from slimwise.artifacts.parquet_rows import read_rows_provenance
 from slimwise.artifacts.tables import PROVENANCE_COLUMNS, write_table
 from slimwise.provenance import Provenance, current_provenance
+from slimwise.report.comparable import comparable_answers
 from slimwise.report.config import ReportConfig
 from slimwise.report.tables.accuracy import accuracy_table
 from slimwise.report.tables.columns import ACCURACY_COLUMNS, OVERLAP_COLUMNS, STAGE_TIME_COLUMNS
@@ -37,7 +38,8 @@ def write_tables(
     the seconds that building the environment took, None where something else built it.
     """
     model = read_backbone_record(backbone)
-    answers = pd.concat([_with_origin(path) for path in grades], ignore_index=True)
+    graded = pd.concat([_with_origin(path) for path in grades], ignore_index=True)
+    answers = comparable_answers(graded)
     records = [read_keep_set(path) for path in keep_sets]
     accuracies = accuracy_table(answers, backbone=model.name, num_experts=model.shape.num_experts)
     here = _origin_columns(current_provenance())
