@@ -176,6 +176,7 @@ COMMANDS = (
             Flag("keep_sets", many=True),
             Flag("benchmarks"),
             Flag("setup_record", default=_setup_record),
+            Flag("paper"),
             Flag("out"),
         ),
     ),

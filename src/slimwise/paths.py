@@ -7,6 +7,7 @@ from slimwise.core.vocabulary import Criterion, DecoderId
 
 # From the repository's root, where the workflow runs: a moved checkout has the same inputs.
 EMBEDDED_CHECKPOINT = Path("src/slimwise/backbones/mini/checkpoint")
+PAPER_RESULTS = Path("src/slimwise/report/paper/evaluation.csv")
 EMBEDDED_DISTILLED = Path("src/slimwise/backbones/mini/distilled")
 
 

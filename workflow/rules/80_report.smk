@@ -3,7 +3,15 @@
 # OUTPUTS: {study}/80_tables/*.csv and *.md, 80_figures/, and study.json, written last.
 TABLES = expand(
     paths.table("{name}", "{suffix}"),
-    name=["accuracy", "keep_set_overlap", "stage_times"],
+    name=[
+        "accuracy",
+        "table_1",
+        "table_2",
+        "table_3",
+        "table_4",
+        "keep_set_overlap",
+        "stage_times",
+    ],
     suffix=["csv", "md"],
 )
 FIGURES = expand(
@@ -27,6 +35,7 @@ rule write_tables:
         backbone=paths.backbone_record,
         grades=GRADES,
         keep_sets=KEEP_SETS,
+        paper=PAPER_RESULTS,
     output:
         TABLES,
     log:
@@ -41,7 +50,7 @@ rule write_tables:
         benchmarks=paths.benchmarks,
         out=paths.tables,
     shell:
-        "slimwise write-tables --config {params.cfg:q} --backbone {input.backbone} --grades {input.grades} --keep-sets {input.keep_sets} --benchmarks {params.benchmarks} --out {params.out} 2> {log}"
+        "slimwise write-tables --config {params.cfg:q} --backbone {input.backbone} --grades {input.grades} --keep-sets {input.keep_sets} --benchmarks {params.benchmarks} --paper {input.paper} --out {params.out} 2> {log}"
 
 
 rule draw_figures:

@@ -1,4 +1,4 @@
-"""Result tables: a CSV file to compute with, and a Markdown twin of the same cells to read."""
+"""Result tables: a CSV file to compute with, and a Markdown twin to read."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +13,19 @@ PROVENANCE_COLUMNS = ("commit", "date", "hardware")
 """The last columns of every table."""
 
 
-def write_table(path: Path, frame: pd.DataFrame, columns: Sequence[str], *, digits: int) -> None:
+def write_table(
+    path: Path,
+    frame: pd.DataFrame,
+    columns: Sequence[str],
+    *,
+    digits: int,
+    twin: str | None = None,
+) -> None:
     """The table as CSV at path and as Markdown beside it, under the same stem.
 
-    Cells are formatted once, fractions to `digits` significant digits and missing values empty,
-    so the twins cannot disagree. ArtifactError unless the frame has exactly the columns, then
-    those of provenance.
+    Fractions have `digits` significant digits, missing values are empty. The Markdown shows the
+    same cells, or is the text `twin`, where the frame reads better in another layout.
+    ArtifactError unless the frame has exactly the columns, then those of provenance.
     """
     _check_columns(f"table {path.name}", frame, columns)
     numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame]
@@ -26,7 +33,15 @@ def write_table(path: Path, frame: pd.DataFrame, columns: Sequence[str], *, digi
     with atomic_file(path) as temporary:
         cells.to_csv(temporary, index=False, lineterminator="\n")
     with atomic_file(path.with_suffix(".md")) as temporary:
-        temporary.write_text(_markdown(cells, numeric), encoding="utf-8")
+        text = markdown_table(cells, numeric) if twin is None else twin
+        temporary.write_text(text, encoding="utf-8")
+
+
+def markdown_table(cells: pd.DataFrame, numeric: Sequence[bool]) -> str:
+    """The cells of text as a Markdown table; columns named numeric are aligned right."""
+    alignments = ["---:" if right else "---" for right in numeric]
+    rows = [cells.columns, alignments, *cells.itertuples(index=False)]
+    return "".join(f"| {' | '.join(map(_escaped, row))} |\n" for row in rows)
 
 
 def read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
@@ -55,12 +70,6 @@ def _cell(value: Any, digits: int) -> str:
     if pd.isna(value):
         return ""
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
-
-
-def _markdown(cells: pd.DataFrame, numeric: Sequence[bool]) -> str:
-    alignments = ["---:" if right else "---" for right in numeric]
-    rows = [cells.columns, alignments, *cells.itertuples(index=False)]
-    return "".join(f"| {' | '.join(map(_escaped, row))} |\n" for row in rows)
 
 
 def _escaped(cell: str) -> str:

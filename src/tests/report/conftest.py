@@ -15,7 +15,7 @@ from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
 from slimwise.core.vocabulary import Criterion
-from slimwise.paths import StudyPaths
+from slimwise.paths import PAPER_RESULTS, StudyPaths
 from slimwise.provenance import Provenance
 from slimwise.report.config import ReportConfig
 from slimwise.report.tables.run import write_tables
@@ -29,15 +29,23 @@ def grades() -> pd.DataFrame:
     """Two benchmarks, sampled thrice and greedy once; the harder a decoder is cut, the worse."""
     rng = np.random.default_rng(0)
     rows = []
-    decoders = {"full": 0.0, "mass-m32": 0.2, "mass-m16": 0.5, "reap-m32": 0.1, "reap-m16": 1.0}
+    arms = {
+        ("full", "full"): 0.0,
+        ("mass-m32", "pruned"): 0.2,
+        ("mass-m16", "pruned"): 0.5,
+        ("reap-m32", "pruned"): 0.1,
+        ("reap-m32", "slimwise"): 0.1,
+        ("reap-m16", "pruned"): 1.0,
+        ("reap-m32-kd_uniform", "slimwise"): 0.0,
+    }
     settings = [("sampled", run) for run in range(3)] + [("greedy", 0)]
-    for (decoder, cut_share), (decoding, run) in product(decoders.items(), settings):
+    for ((decoder, mode), cut_share), (decoding, run) in product(arms.items(), settings):
         for benchmark, item in product(("mini_maths", "mini_tools"), range(8)):
             hit_budget = rng.random() < cut_share
             rows.append(
                 {
                     "decoder": decoder,
-                    "mode": "full" if decoder == "full" else "pruned",
+                    "mode": mode,
                     "deployment": "colocated",
                     "benchmark": benchmark,
                     "item_id": str(item),
@@ -105,6 +113,7 @@ def tabulated(study) -> StudyPaths:
         keep_sets=_files(study.keep_set("*", "*")),
         benchmarks=study.benchmark("score_experts").parent,
         setup_record=None,
+        paper=Path(__file__).parents[3] / PAPER_RESULTS,
         out=study.table("accuracy").parent,
     )
     return study

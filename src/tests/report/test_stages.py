@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -7,13 +8,18 @@ from slimwise.artifacts.tables import PROVENANCE_COLUMNS, read_table
 from slimwise.errors import ArtifactError
 from slimwise.report.config import ReportConfig
 from slimwise.report.figures.run import draw_figures
-from slimwise.report.tables.columns import ACCURACY_COLUMNS, OVERLAP_COLUMNS, STAGE_TIME_COLUMNS
+from slimwise.report.tables.columns import (
+    ACCURACY_COLUMNS,
+    COMPARISON_COLUMNS,
+    OVERLAP_COLUMNS,
+    STAGE_TIME_COLUMNS,
+)
 from slimwise.report.tables.run import write_tables
 
 
 def test_every_table_has_its_columns_its_provenance_and_its_twin(tabulated):
     tables = {
-        "accuracy": (ACCURACY_COLUMNS, 5 * 2 * 2),
+        "accuracy": (ACCURACY_COLUMNS, 7 * 2 * 2),
         "keep_set_overlap": (OVERLAP_COLUMNS, 2),
         "stage_times": (STAGE_TIME_COLUMNS, 1),
     }
@@ -22,6 +28,15 @@ def test_every_table_has_its_columns_its_provenance_and_its_twin(tabulated):
         assert len(rows) == num_rows
         assert rows[list(PROVENANCE_COLUMNS)].notna().all(axis=None)
         assert len(tabulated.table(name, "md").read_text().splitlines()) == num_rows + 2
+
+
+def test_every_table_of_the_paper_is_written_from_the_sampled_rows(tabulated):
+    num_rows = {"table_1": 5 * 2, "table_2": 5 * 2, "table_3": 6 * 2, "table_4": 7 * 2}
+    for name, expected in num_rows.items():
+        rows = read_table(tabulated.table(name), COMPARISON_COLUMNS)
+        assert len(rows) == expected
+        assert set(rows["decoding"]) == {"sampled"}
+        assert "slimwise" in tabulated.table(name, "md").read_text()
 
 
 def test_accuracy_carries_the_provenance_of_the_grades(tabulated):
@@ -53,6 +68,7 @@ def test_a_missing_grade_file_is_refused(study):
             keep_sets=[],
             benchmarks=study.benchmark("score_experts").parent,
             setup_record=None,
+            paper=Path("evaluation.csv"),
             out=study.table("accuracy").parent,
         )
     assert not study.table("accuracy").exists()

@@ -22,7 +22,8 @@ while [ "$1" != --out ]; do shift; done
 out=$2
 case $stage in
     export-decoder) files=$out/manifest.json ;;
-    write-tables) files=$(echo $out/{accuracy,keep_set_overlap,stage_times}.{csv,md}) ;;
+    write-tables)
+        files=$(echo $out/{accuracy,table_{1..4},keep_set_overlap,stage_times}.{csv,md}) ;;
     draw-figures)
         files=$(echo $out/{accuracy_by_num_kept,output_lengths,expert_load,keep_set_overlap}.png) ;;
     *) files=$out ;;

@@ -9,12 +9,11 @@ from slimwise.core.vocabulary import Distillation, ServingMode
 from slimwise.report.figures.panels import panels_by_setting
 from slimwise.report.figures.style import (
     CRITERION_COLOURS,
-    CRITERION_LABELS,
     CRITERION_MARKERS,
     house_style,
     label_shares,
-    mode_suffix,
 )
+from slimwise.report.labels import CRITERION_LABELS, pruned_suffix
 from slimwise.report.order import NO_CRITERION
 
 _MODE_LINES: dict[str, str] = {
@@ -57,7 +56,7 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
             line["num_kept"],
             line["accuracy_mean"],
             yerr=line["accuracy_std"].fillna(0),
-            label=CRITERION_LABELS[criterion] + mode_suffix(mode),
+            label=CRITERION_LABELS[criterion] + pruned_suffix(mode, Distillation.NONE),
             color=CRITERION_COLOURS[criterion],
             marker=CRITERION_MARKERS[criterion],
             linestyle=_MODE_LINES[mode],

@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from slimwise.report.figures.style import (
     COLUMN_WIDTH_IN,
     CRITERION_COLOURS,
-    CRITERION_LABELS,
     GREY,
     house_style,
     label_shares,
 )
+from slimwise.report.labels import CRITERION_LABELS
 
 _SHIFT_OCTAVES = 0.04
 """Sideways distance between pairs at one m', so that their bars do not cover each other."""

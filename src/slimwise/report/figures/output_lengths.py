@@ -7,15 +7,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from slimwise.core.vocabulary import DecoderId, Distillation, ServingMode
+from slimwise.core.vocabulary import DecoderId, ServingMode
 from slimwise.report.figures.panels import panels_by_setting
-from slimwise.report.figures.style import (
-    CRITERION_COLOURS,
-    CRITERION_LABELS,
-    GREY,
-    house_style,
-    mode_suffix,
-)
+from slimwise.report.figures.style import CRITERION_COLOURS, GREY, house_style
+from slimwise.report.labels import decoder_label, pruned_suffix
 from slimwise.report.order import NO_CRITERION, decoders_in_table_order
 
 Ridge = tuple[DecoderId, ServingMode]
@@ -124,11 +119,8 @@ def _mark_quantiles(axes: Axes, answers: pd.DataFrame, level: int) -> None:
 
 
 def _label(decoder: DecoderId, mode: ServingMode) -> str:
-    if decoder.is_full:
-        return "full"
-    distilled = "" if decoder.distilled is Distillation.NONE else f" kd {decoder.distilled}"
-    label = f"{CRITERION_LABELS[str(decoder.criterion)]} {decoder.num_kept}"
-    return label + distilled + mode_suffix(mode)
+    pool = decoder_label(decoder.criterion or NO_CRITERION, decoder.num_kept or 0)
+    return pool + pruned_suffix(mode, decoder.distilled)
 
 
 def _tokens(value: float, _position: int) -> str:

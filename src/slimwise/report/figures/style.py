@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from slimwise.artifacts.atomic import atomic_file
-from slimwise.core.vocabulary import Criterion, ServingMode
+from slimwise.core.vocabulary import Criterion
 from slimwise.report.order import NO_CRITERION
 
 PAGE_WIDTH_IN = 7.0
@@ -29,13 +29,6 @@ CRITERION_COLOURS: dict[str, str] = {
     Criterion.EAN: "#e69f00",
     Criterion.REAP: "#009e73",
     Criterion.FREQUENCY: "#cc79a7",
-}
-CRITERION_LABELS: dict[str, str] = {
-    NO_CRITERION: "full",
-    Criterion.MASS: "Mass",
-    Criterion.EAN: "EAN",
-    Criterion.REAP: "REAP",
-    Criterion.FREQUENCY: "frequency",
 }
 CRITERION_MARKERS: dict[str, str] = {
     NO_CRITERION: "D",
@@ -92,11 +85,6 @@ def house_style() -> Iterator[None]:
         mpl.rcdefaults()
         mpl.rcParams.update(_RC)
         yield
-
-
-def mode_suffix(mode: str) -> str:
-    """What a label adds to name the mode; pruned decoders that prune both phases add nothing."""
-    return "" if mode in (ServingMode.FULL, ServingMode.PRUNED) else f" {mode}"
 
 
 def label_shares(axes: Axes, counts: Sequence[float], num_experts: int) -> None:

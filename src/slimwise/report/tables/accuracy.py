@@ -8,6 +8,8 @@ from slimwise.artifacts.tables import PROVENANCE_COLUMNS
 from slimwise.core.vocabulary import DecoderId
 from slimwise.errors import ArtifactError
 from slimwise.report.order import NO_CRITERION, in_table_order
+from slimwise.report.statistics.runs import mean_and_deviation
+from slimwise.report.statistics.termination import budget_hit_rate
 from slimwise.report.tables.columns import ACCURACY_COLUMNS
 
 _SETTING = ("decoder", "mode", "deployment", "decoding", "benchmark")
@@ -58,14 +60,15 @@ def _named(setting: tuple[Hashable, ...], backbone: str, num_experts: int) -> di
 
 def _measured(answers: pd.DataFrame) -> dict[str, object]:
     accuracy_by_run = answers.groupby("run")["correct"].mean()
+    mean, deviation = mean_and_deviation(accuracy_by_run.to_numpy())
     lengths = answers["completion_tokens"]
     return {
         "runs": len(accuracy_by_run),
-        "accuracy_mean": accuracy_by_run.mean(),
-        "accuracy_std": accuracy_by_run.std(ddof=1),
+        "accuracy_mean": mean,
+        "accuracy_std": deviation,
         "length_p50_tokens": lengths.quantile(0.5),
         "length_p90_tokens": lengths.quantile(0.9),
-        "budget_hit_rate": answers["hit_budget"].mean(),
+        "budget_hit_rate": budget_hit_rate(answers),
     }
 
 

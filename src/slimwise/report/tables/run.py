@@ -14,9 +14,18 @@ from slimwise.artifacts.tables import PROVENANCE_COLUMNS, write_table
 from slimwise.provenance import Provenance, current_provenance
 from slimwise.report.comparable import comparable_answers
 from slimwise.report.config import ReportConfig
+from slimwise.report.paper.cells import read_paper_cells
+from slimwise.report.statistics.bootstrap import Bootstrap
 from slimwise.report.tables.accuracy import accuracy_table
-from slimwise.report.tables.columns import ACCURACY_COLUMNS, OVERLAP_COLUMNS, STAGE_TIME_COLUMNS
+from slimwise.report.tables.columns import (
+    ACCURACY_COLUMNS,
+    COMPARISON_COLUMNS,
+    OVERLAP_COLUMNS,
+    STAGE_TIME_COLUMNS,
+)
+from slimwise.report.tables.comparison import comparison_table
 from slimwise.report.tables.keep_set_overlap import overlap_table
+from slimwise.report.tables.paper_tables import PAPER_TABLES
 from slimwise.report.tables.stage_times import stage_times
 
 log = logging.getLogger(__name__)
@@ -30,12 +39,14 @@ def write_tables(
     keep_sets: Sequence[Path],
     benchmarks: Path,
     setup_record: Path | None,
+    paper: Path,
     out: Path,
 ) -> None:
-    """accuracy, keep_set_overlap and stage_times as CSV with Markdown twins, in the folder out.
+    """accuracy, table_1 to table_4, keep_set_overlap and stage_times, each as CSV and Markdown.
 
-    benchmarks is the folder of the workflow engine's timings; setup_record the JSON record with
-    the seconds that building the environment took, None where something else built it.
+    paper holds the paper's printed results, to stand beside ours; benchmarks is the folder of
+    the workflow engine's timings; setup_record the JSON record with the seconds that building
+    the environment took, None where something else built it.
     """
     model = read_backbone_record(backbone)
     graded = pd.concat([_with_origin(path) for path in grades], ignore_index=True)
@@ -52,7 +63,21 @@ def write_tables(
     )
     for name, table, columns in tables:
         write_table(out / f"{name}.csv", table, columns, digits=config.table_digits)
-    log.info("wrote %d tables from %d graded answers", len(tables), len(answers))
+    bootstrap = Bootstrap(config.bootstrap_resamples, config.confidence, config.bootstrap_seed)
+    comparison = comparison_table(
+        accuracies, answers, bootstrap=bootstrap, paper=read_paper_cells(paper)
+    )
+    _write_paper_tables(comparison, out, digits=config.table_digits)
+    log.info(
+        "wrote %d tables from %d graded answers", len(tables) + len(PAPER_TABLES), len(answers)
+    )
+
+
+def _write_paper_tables(comparison: pd.DataFrame, out: Path, *, digits: int) -> None:
+    for name, table in PAPER_TABLES.items():
+        rows = table.select(comparison)
+        twin = table.markdown(rows)
+        write_table(out / f"{name}.csv", rows, COMPARISON_COLUMNS, digits=digits, twin=twin)
 
 
 def _with_origin(path: Path) -> pd.DataFrame:

@@ -1,0 +1,50 @@
+"""What tables and figures call the words of the vocabulary."""
+
+from slimwise.core.vocabulary import Criterion, Deployment, Distillation, ServingMode
+from slimwise.report.order import NO_CRITERION
+
+CRITERION_LABELS: dict[str, str] = {
+    NO_CRITERION: "full",
+    Criterion.MASS: "Mass",
+    Criterion.EAN: "EAN",
+    Criterion.REAP: "REAP",
+    Criterion.FREQUENCY: "frequency",
+}
+
+_DISTILLED: dict[str, str] = {
+    Distillation.NONE: "",
+    Distillation.UNIFORM: " + distilled",
+    Distillation.ZERO: " + distilled, s = 0",
+}
+
+_BENCHMARK_LABELS = {
+    "gsm8k": "GSM8K",
+    "math_500": "MATH-500",
+    "humaneval_plus": "HumanEval+",
+    "mbpp_plus": "MBPP+",
+    "bfcl_v4_live_ast": "BFCL v4 Live AST",
+    "bfcl_v4_non_live_ast": "BFCL v4 non-live AST",
+}
+
+
+def benchmark_label(benchmark: str) -> str:
+    """A published benchmark's own name, and others with spaces."""
+    return _BENCHMARK_LABELS.get(benchmark, benchmark.replace("_", " "))
+
+
+def arm_label(mode: str, distilled: str, deployment: str = Deployment.COLOCATED) -> str:
+    """How a decoder is used, such as "slimwise + distilled"; colocation goes without saying."""
+    place = "" if deployment == Deployment.COLOCATED else f" ({deployment})"
+    return f"{mode}{_DISTILLED[distilled]}{place}"
+
+
+def decoder_label(criterion: str, num_kept: int) -> str:
+    """The pruned pool, such as "REAP 32", or "full"."""
+    label = CRITERION_LABELS[criterion]
+    return label if criterion == NO_CRITERION else f"{label} {num_kept}"
+
+
+def pruned_suffix(mode: str, distilled: str) -> str:
+    """The arm behind a decoder's label; pruning both phases goes without saying."""
+    arm = arm_label(mode, distilled)
+    return "" if arm in (ServingMode.FULL, ServingMode.PRUNED) else f" {arm}"

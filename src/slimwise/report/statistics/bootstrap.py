@@ -1,0 +1,70 @@
+"""Intervals by resampling items. Efron and Tibshirani, An Introduction to the Bootstrap, ch. 13.
+
+Runs of one item are not independent, so an item is drawn with all of its runs.
+Legend: I items, R runs, B resamples.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+Statistic = Callable[[np.ndarray], np.ndarray]
+"""Of values [..., I, R], reduced over the last two axes."""
+
+_ITEMS_AND_RUNS = (-2, -1)
+_BATCH_VALUES = 4_000_000
+"""Resampled values in memory at a time."""
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """How intervals are made; confidence is the share of resamples between their ends."""
+
+    num_resamples: int
+    confidence: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Interval:
+    low: float
+    high: float
+
+
+def difference_interval(
+    ours_IR: np.ndarray, theirs_IR: np.ndarray, bootstrap: Bootstrap
+) -> Interval:
+    """Percentile interval of mean(ours) - mean(theirs), paired: row i of both is one item.
+
+    The two may have different numbers of runs.
+    """
+    assert len(ours_IR) == len(theirs_IR)
+    by_item_I1 = (ours_IR.mean(axis=1) - theirs_IR.mean(axis=1))[:, None]
+    return _interval(by_item_I1, lambda values: values.mean(axis=_ITEMS_AND_RUNS), bootstrap)
+
+
+def quantile_interval(values_IR: np.ndarray, quantile: float, bootstrap: Bootstrap) -> Interval:
+    """Percentile interval of the linearly interpolated quantile over all items and runs."""
+    return _interval(
+        values_IR, lambda values: np.quantile(values, quantile, axis=_ITEMS_AND_RUNS), bootstrap
+    )
+
+
+def _interval(values_IR: np.ndarray, statistic: Statistic, bootstrap: Bootstrap) -> Interval:
+    """NaN to NaN for a single item, which resampling says nothing about."""
+    num_items = len(values_IR)
+    if num_items < 2:
+        return Interval(np.nan, np.nan)
+    drawn = stats.bootstrap(
+        (np.arange(num_items),),
+        lambda items_BI, axis: statistic(values_IR[items_BI]),
+        vectorized=True,
+        n_resamples=bootstrap.num_resamples,
+        batch=max(1, _BATCH_VALUES // values_IR.size),
+        confidence_level=bootstrap.confidence,
+        method="percentile",
+        rng=np.random.default_rng(bootstrap.seed),
+    ).confidence_interval
+    return Interval(float(drawn.low), float(drawn.high))

@@ -1,0 +1,116 @@
+"""Tables 1 to 4 of the paper: which rows of the comparison each shows, and what of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from slimwise.core.vocabulary import Criterion, Decoding, Distillation, ServingMode
+from slimwise.report.order import NO_CRITERION
+from slimwise.report.tables.layout import (
+    Block,
+    Row,
+    accuracy_cell,
+    decoder_columns,
+    difference_cell,
+    endings_cell,
+    in_paper_layout,
+    length_interval_cell,
+    lengths_cell,
+    mean_and_deviation_cell,
+    phase_columns,
+)
+
+_FORWARD = (ServingMode.FULL, ServingMode.PRUNED, ServingMode.SLIMWISE)
+_MEANS = (
+    Block("Accuracy, mean over runs", accuracy_cell),
+    Block("Accuracy minus that of the full decoder (interval)", difference_cell),
+    Block("Output length, p50 / p90, tokens", lengths_cell),
+)
+_ENDINGS = Block("Answers that ended by themselves / were cut by the budget, %", endings_cell)
+_SPREAD = (
+    Block("Accuracy, mean over runs (standard deviation)", mean_and_deviation_cell),
+    Block("Output length, p50 (interval), tokens", length_interval_cell("p50")),
+    Block("Output length, p90 (interval), tokens", length_interval_cell("p90")),
+)
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One table: its title, the rows it takes from the comparison, and what it shows of them."""
+
+    title: str
+    select: Callable[[pd.DataFrame], pd.DataFrame]
+    blocks: tuple[Block, ...]
+    leading: Callable[[Row], dict[str, str]] = decoder_columns
+
+    def markdown(self, rows: pd.DataFrame) -> str:
+        return in_paper_layout(self.title, rows, self.blocks, leading=self.leading)
+
+
+def _rows_of_table_1(comparison: pd.DataFrame) -> pd.DataFrame:
+    """At half of the experts, every criterion, training-free and distilled."""
+    rows = at_half(reported(comparison))
+    distilled = rows["distilled"].isin([Distillation.NONE, Distillation.UNIFORM])
+    return rows[rows["mode"].isin(_FORWARD) & distilled]
+
+
+def _rows_of_table_2(comparison: pd.DataFrame) -> pd.DataFrame:
+    """The leading criterion at every number of kept experts, distilled with s = 0 too."""
+    rows = of_leading_criterion(reported(comparison))
+    return rows[rows["mode"].isin(_FORWARD)]
+
+
+def _rows_of_table_3(comparison: pd.DataFrame) -> pd.DataFrame:
+    """The four pairs of prefill and decode pool, training-free."""
+    rows = reported(comparison)
+    return rows[rows["distilled"] == Distillation.NONE]
+
+
+def _rows_of_table_4(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Every setting, for means and deviations over runs."""
+    return reported(comparison)
+
+
+def reported(rows: pd.DataFrame) -> pd.DataFrame:
+    """The sampled rows, as the paper's tables; the greedy ones of a study that samples nothing."""
+    sampled = rows[rows["decoding"] == Decoding.SAMPLED]
+    return rows if sampled.empty else sampled
+
+
+def at_half(rows: pd.DataFrame) -> pd.DataFrame:
+    """The full decoder and those whose number of kept experts is nearest to half of them.
+
+    Of two that are equally near the larger one.
+    """
+    is_full = rows["criterion"] == NO_CRITERION
+    num_experts = rows.loc[is_full, "num_kept"].iloc[0]
+    counts = sorted(rows.loc[~is_full, "num_kept"].unique(), reverse=True)
+    nearest = min(counts, key=lambda count: abs(count - num_experts / 2), default=num_experts)
+    return rows[is_full | (rows["num_kept"] == nearest)]
+
+
+def of_leading_criterion(rows: pd.DataFrame) -> pd.DataFrame:
+    """The full decoder and those of REAP, the paper's choice, or of the study's first criterion."""
+    criteria = [name for name in rows["criterion"].unique() if name != NO_CRITERION]
+    leading = Criterion.REAP if Criterion.REAP in criteria else next(iter(criteria), NO_CRITERION)
+    return rows[rows["criterion"].isin([NO_CRITERION, leading])]
+
+
+PAPER_TABLES = {
+    "table_1": PaperTable(
+        "Table 1. Accuracy and output length at half of the experts",
+        _rows_of_table_1,
+        (*_MEANS, _ENDINGS),
+    ),
+    "table_2": PaperTable(
+        "Table 2. Accuracy and output length by the number of experts kept",
+        _rows_of_table_2,
+        (*_MEANS, _ENDINGS),
+    ),
+    "table_3": PaperTable(
+        "Table 3. Which of the two phases is pruned", _rows_of_table_3, _MEANS, phase_columns
+    ),
+    "table_4": PaperTable("Table 4. Spread over runs and items", _rows_of_table_4, _SPREAD),
+}
+"""The tables by the names of their files."""
