@@ -156,7 +156,7 @@ COMMANDS = (
         "Grade every answer of one decoder.",
         "slimwise.grade.run:run",
         "slimwise.grade.config:GradeConfig",
-        (Flag("samples"), Flag("out")),
+        (Flag("samples"), Flag("out"), Flag("disagreements"), Flag("cache")),
     ),
     Command(
         "check-floor",

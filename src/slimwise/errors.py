@@ -33,6 +33,10 @@ class SandboxError(SlimWiseError):
     """No closed room for generated programs can be had on this machine."""
 
 
+class GradingError(SlimWiseError):
+    """A grader that cannot be trusted on this machine: it fails what is known to be right."""
+
+
 class AccuracyFloorError(SlimWiseError):
     """A full model below the accuracy that the study requires before it prunes anything."""
 

@@ -9,11 +9,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 
 SOURCE_ROOT = Path(__file__).resolve().parents[1]
 _OWN_PACKAGES = ("slimwise", "slimwise_vllm")
@@ -32,17 +33,21 @@ _VERSIONED = (
 
 @dataclass(frozen=True)
 class Provenance:
-    """What every artifact and table row says about its origin; date is UTC, ISO 8601."""
+    """What every artifact and table row says about its origin; date is UTC, ISO 8601.
+
+    data names sources from outside, each with revision and digest, by what they were used for.
+    """
 
     commit: str
     date: str
     hardware: str
     versions: dict[str, str]
     command: str
+    data: dict[str, str] = field(default_factory=dict)
 
 
-def current_provenance() -> Provenance:
-    """The provenance of whatever this process writes now."""
+def current_provenance(data: Mapping[str, str] = MappingProxyType({})) -> Provenance:
+    """The provenance of whatever this process writes now, from the data."""
     program, *arguments = sys.argv
     return Provenance(
         commit=_commit(),
@@ -50,6 +55,7 @@ def current_provenance() -> Provenance:
         hardware=_hardware(),
         versions=_versions(),
         command=shlex.join([Path(program).name, *arguments]),
+        data=dict(data),
     )
 
 

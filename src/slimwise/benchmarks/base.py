@@ -1,10 +1,12 @@
 """What a benchmark is: items to ask, each with the reference that grades its answer."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from slimwise.backbones.mini.tasks.item import Verdict
+from slimwise.benchmarks.settings import GradingLimits
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,10 @@ class BenchmarkItem:
     native_calls: bool = False
 
 
+Grade = Callable[[Answer, Mapping[str, Any]], Verdict]
+"""The verdict on an answer that ended within the budget, by its item's reference."""
+
+
 class Benchmark(Protocol):
     """A named set of items, the same for every decoder."""
 
@@ -50,6 +56,15 @@ class Benchmark(Protocol):
         """The first count items, or all if the benchmark has fewer."""
         ...
 
-    def grade(self, answer: Answer, reference: Mapping[str, Any]) -> Verdict:
-        """The verdict on an answer that ended within the budget."""
+    def origin(self) -> str:
+        """Where the items come from, with revision and digest; "" if they are made here."""
+        ...
+
+    def grader(
+        self, references: Sequence[Mapping[str, Any]], limits: GradingLimits
+    ) -> AbstractContextManager[Grade]:
+        """A grader, which several threads may call, of answers to the items with the references.
+
+        GradingError if it cannot be trusted on this machine.
+        """
         ...

@@ -1,9 +1,11 @@
 """What the decoders are asked, and how they decode."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from slimwise.benchmarks.settings import DataSettings
 from slimwise.core.vocabulary import DecoderId, Decoding, Distillation, ServingMode
 from slimwise.stage_config import StageConfig
 
@@ -13,6 +15,17 @@ DistilledMode = Literal[ServingMode.PRUNED, ServingMode.SLIMWISE, ServingMode.RE
 
 class EvaluationConfig(StageConfig):
     benchmarks: tuple[str, ...] = Field(min_length=1, description="Benchmark names.")
+    data_folder: str | None = Field(
+        default=None,
+        description="Folder of benchmark data: gsm8k/{train,test}.jsonl, math500/test.jsonl, "
+        "humanevalplus/HumanEvalPlus-OriginFmt.jsonl, mbppplus/MbppPlus-OriginFmt.jsonl; from the "
+        "hub at a fixed revision if null.",
+    )
+    num_shots: dict[str, Annotated[int, Field(ge=0)]] = Field(
+        default={},
+        description="Solved examples before an item, by benchmark, where not lm-eval's number: 5 "
+        "for gsm8k, 4 for math_500, none elsewhere.",
+    )
     num_items: int = Field(
         default=500, ge=1, description="Items a benchmark and run. GSM8K: first 500."
     )
@@ -48,6 +61,21 @@ class EvaluationConfig(StageConfig):
     )
     concurrency: int = Field(default=64, ge=1, description="Requests in flight.")
     seed: int = Field(default=0, description="Run r draws the seed of each request from seed + r.")
+
+    @model_validator(mode="after")
+    def _shots_are_of_benchmarks(self) -> Self:
+        for name in self.num_shots:
+            if name not in self.benchmarks:
+                raise ValueError(
+                    f"evaluation.num_shots names {name}, which evaluation.benchmarks "
+                    f"({', '.join(self.benchmarks)}) does not"
+                )
+        return self
+
+    def data_settings(self, benchmark: str) -> DataSettings:
+        """The part that concerns one benchmark's items."""
+        folder = None if self.data_folder is None else Path(self.data_folder)
+        return DataSettings(folder, self.num_shots.get(benchmark))
 
     def only(self, decoder: DecoderId | str, *, colocated: bool) -> "EvaluationConfig":
         """The slice of one decoder and server, the same whatever others the study asks."""

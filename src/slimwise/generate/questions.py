@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from slimwise.benchmarks.base import BenchmarkItem
+from slimwise.benchmarks.base import Benchmark, BenchmarkItem
 from slimwise.benchmarks.registry import benchmark_named
 from slimwise.core.vocabulary import Decoding, ServingMode
 from slimwise.engine.chat import ChatRequest
@@ -49,7 +49,7 @@ def questions(
     The same item of the same run has the same seed in every mode and for every decoder.
     """
     num_items = max(config.items_asked(decoding) for decoding in Decoding)
-    items = {name: benchmark_named(name).items(num_items) for name in config.benchmarks}
+    items = {each.name: each.items(num_items) for each in _benchmarks(config)}
     return [
         Question(key, item, _request(key, item, config, server))
         for mode in modes
@@ -60,9 +60,19 @@ def questions(
     ]
 
 
+def data_origins(config: EvaluationConfig) -> dict[str, str]:
+    """Where the items of each benchmark come from, those that are made here left out."""
+    origins = {each.name: each.origin() for each in _benchmarks(config)}
+    return {name: origin for name, origin in origins.items() if origin}
+
+
 def distinct_items(asked: Iterable[Question]) -> list[Question]:
     """One question of each item: other runs and modes ask the same."""
     return list({question.key[1:3]: question for question in asked}.values())
+
+
+def _benchmarks(config: EvaluationConfig) -> list[Benchmark]:
+    return [benchmark_named(name, config.data_settings(name)) for name in config.benchmarks]
 
 
 def _runs(config: EvaluationConfig) -> Iterator[tuple[Decoding, int]]:

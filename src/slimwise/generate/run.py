@@ -19,7 +19,13 @@ from slimwise.generate.asking import ask_questions
 from slimwise.generate.checks import check_prompts_fit
 from slimwise.generate.config import EvaluationConfig
 from slimwise.generate.parsers import model_parsers, with_parsers
-from slimwise.generate.questions import Question, ServerTraits, distinct_items, questions
+from slimwise.generate.questions import (
+    Question,
+    ServerTraits,
+    data_origins,
+    distinct_items,
+    questions,
+)
 from slimwise.generate.served_decoder import ServedDecoder, served_decoder
 from slimwise.provenance import code_digest, current_provenance
 from slimwise.work_directory import work_directory
@@ -76,7 +82,8 @@ def run(
                         decoder=decoder,
                         splits_thoughts=parsers is not None,
                     )
-            write_samples(out, _sample_batches(asked, log), current_provenance())
+            provenance = current_provenance(data_origins(config))
+            write_samples(out, _sample_batches(asked, log), provenance)
         for finished in folder.glob("answers-*.jsonl"):
             finished.unlink()
 
@@ -105,7 +112,7 @@ def _identity(
         (question.request.messages, question.request.tools) for question in distinct_items(asked)
     ]
     return config_digest(
-        config.model_copy(update={"concurrency": 1}),
+        config.model_copy(update={"concurrency": 1, "data_folder": None}),
         serving.model_dump_json(include={"dtype", "max_model_len_tokens", "extra_args"}),
         json.dumps([str(served.model), stamps, prompts, pools]),
         code_digest("slimwise.generate.run"),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Hashable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pandas as pd
@@ -9,35 +10,50 @@ import pandas as pd
 from slimwise.artifacts.grades import COLUMNS
 from slimwise.backbones.mini.chat import split_thought
 from slimwise.backbones.mini.tasks.item import Verdict
-from slimwise.benchmarks.base import Answer, ToolCall
+from slimwise.benchmarks.base import Answer, Grade, ToolCall
 from slimwise.benchmarks.registry import benchmark_named
+from slimwise.benchmarks.settings import GradingLimits
 
 _BUDGET_REACHED = "length"
 
+Sample = Mapping[Hashable, Any]
+"""A row of samples.parquet."""
 
-def grade_samples(samples: pd.DataFrame) -> pd.DataFrame:
+
+def grade_samples(samples: pd.DataFrame, limits: GradingLimits) -> pd.DataFrame:
     """One row of grades for each row of samples, in the same order.
 
     An answer that was cut by the budget is wrong, whatever it says so far; so is one whose
-    thought never ended. Only the text after the thought is graded.
+    thought never ended. Only the text after the thought is graded. GradingError or SandboxError
+    if a grader cannot work here.
     """
-    rows = []
-    for sample in samples.to_dict("records"):
-        verdict = _verdict(sample)
-        rows.append(
-            {key: sample[key] for key in COLUMNS if key in sample}
-            | {
-                "correct": verdict.correct,
-                "hit_budget": sample["finish_reason"] == _BUDGET_REACHED,
-                "extracted": verdict.extracted,
-                "reason": verdict.reason,
-                "findings": json.dumps(verdict.findings, sort_keys=True),
-            }
-        )
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    samples = samples.reset_index(drop=True)
+    verdicts: dict[Hashable, Verdict] = {}
+    for name, rows in samples.groupby("benchmark"):
+        verdicts |= _verdicts(str(name), rows, limits)
+    grades = [
+        _row(sample, verdicts[index]) for index, sample in enumerate(samples.to_dict("records"))
+    ]
+    return pd.DataFrame(grades, columns=list(COLUMNS))
 
 
-def _verdict(sample: Mapping[Hashable, Any]) -> Verdict:
+def _verdicts(
+    benchmark: str, samples: pd.DataFrame, limits: GradingLimits
+) -> dict[Hashable, Verdict]:
+    """Verdicts by the samples' index."""
+    # Answers to one item after another: graders keep what an item's tests gave.
+    samples = samples.sort_values("item_id", kind="stable")
+    references = {text: json.loads(text) for text in samples["reference"].unique()}
+    grader = benchmark_named(benchmark).grader(list(references.values()), limits)
+    with grader as grade, ThreadPoolExecutor(limits.workers) as pool:
+
+        def verdict(sample: Sample) -> Verdict:
+            return _verdict(sample, references[sample["reference"]], grade)
+
+        return dict(zip(samples.index, pool.map(verdict, samples.to_dict("records")), strict=True))
+
+
+def _verdict(sample: Sample, reference: Mapping[str, Any], grade: Grade) -> Verdict:
     if sample["finish_reason"] == _BUDGET_REACHED:
         return Verdict(False, "", "cut by the budget")
     content = sample["content"]
@@ -45,5 +61,14 @@ def _verdict(sample: Mapping[Hashable, Any]) -> Verdict:
     if text is None:
         return Verdict(False, "", "the thought never ended")
     calls = tuple(ToolCall(**call) for call in json.loads(sample["tool_calls"]))
-    benchmark = benchmark_named(sample["benchmark"])
-    return benchmark.grade(Answer(text, calls), json.loads(sample["reference"]))
+    return grade(Answer(text, calls), reference)
+
+
+def _row(sample: Sample, verdict: Verdict) -> dict[str, Any]:
+    return {key: sample[key] for key in COLUMNS if key in sample} | {
+        "correct": verdict.correct,
+        "hit_budget": sample["finish_reason"] == _BUDGET_REACHED,
+        "extracted": verdict.extracted,
+        "reason": verdict.reason,
+        "findings": json.dumps(verdict.findings, sort_keys=True),
+    }

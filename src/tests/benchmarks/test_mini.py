@@ -6,19 +6,21 @@ from slimwise.backbones.mini.chat import split_thought
 from slimwise.backbones.mini.tasks.registry import GRADED
 from slimwise.backbones.mini.tasks.split import Split, draw_items
 from slimwise.benchmarks.mini import MiniBenchmark
-from slimwise.benchmarks.registry import BENCHMARKS
+from slimwise.benchmarks.registry import benchmark_named
+from slimwise.benchmarks.settings import DataSettings
+from slimwise.errors import ConfigError
 
-MINI = [name for name, benchmark in BENCHMARKS.items() if isinstance(benchmark, MiniBenchmark)]
+MINI = [MiniBenchmark(family).name for family in GRADED.values()]
 
 
 @pytest.mark.parametrize("name", MINI)
 def test_fewer_items_are_the_first_of_more(name):
-    assert BENCHMARKS[name].items(4) == BENCHMARKS[name].items(9)[:4]
+    assert benchmark_named(name).items(4) == benchmark_named(name).items(9)[:4]
 
 
 @pytest.mark.parametrize("name", MINI)
 def test_references_survive_json(name):
-    for item in BENCHMARKS[name].items(20):
+    for item in benchmark_named(name).items(20):
         assert json.loads(json.dumps(item.reference)) == item.reference
 
 
@@ -36,3 +38,8 @@ def test_an_answer_to_another_item_is_wrong():
         _, answer = split_thought(first.response)
         assert answer is not None
         assert not family.grade(answer, second.reference).correct
+
+
+def test_shots_are_refused_where_there_are_none():
+    with pytest.raises(ConfigError, match="mini_maths has at most 0 shots, not 3"):
+        benchmark_named("mini_maths", DataSettings(num_shots=3)).items(1)

@@ -1,19 +1,31 @@
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from slimwise.artifacts.grades import read_grades
+from slimwise.artifacts.parquet_rows import read_rows_provenance
 from slimwise.artifacts.samples import write_samples
 from slimwise.backbones.mini.tasks.registry import GRADED
 from slimwise.backbones.mini.tasks.split import Split, draw_items
+from slimwise.benchmarks.settings import GradingLimits
 from slimwise.errors import ConfigError
 from slimwise.grade.config import GradeConfig
 from slimwise.grade.grading import grade_samples
 from slimwise.grade.run import run
 from slimwise.provenance import Provenance
 
-PROVENANCE = Provenance("abc1234", "2026-11-30T07:00:00+00:00", "CPU, 2 cores", {}, "pytest")
+PROVENANCE = Provenance(
+    "abc1234", "2026-11-30T07:00:00+00:00", "CPU, 2 cores", {}, "pytest", {"gsm8k": "somewhere"}
+)
+LIMITS = GradingLimits(
+    workers=2,
+    maths_timeout_s=30,
+    program_time_s=20,
+    program_memory_gib=1,
+    cache=Path("never used"),
+)
 RIGHT = "3+4=7\n</think>\n\nThe answer is \\boxed{7}."
 
 
@@ -41,7 +53,7 @@ def sample(content: str, *, finish_reason: str = "stop", **fields) -> dict:
 
 
 def grade(content: str, **fields):
-    return grade_samples(pd.DataFrame([sample(content, **fields)])).iloc[0]
+    return grade_samples(pd.DataFrame([sample(content, **fields)]), LIMITS).iloc[0]
 
 
 def test_a_right_answer_is_right():
@@ -82,7 +94,7 @@ def test_worked_responses_score_100_per_cent(name):
         sample(item.response, benchmark=f"mini_{name}", reference=json.dumps(item.reference))
         for item in items
     ]
-    assert grade_samples(pd.DataFrame(samples))["correct"].all()
+    assert grade_samples(pd.DataFrame(samples), LIMITS)["correct"].all()
 
 
 def test_an_unknown_benchmark_is_named():
@@ -90,11 +102,47 @@ def test_an_unknown_benchmark_is_named():
         grade(RIGHT, benchmark="mini_math")
 
 
-def test_equal_samples_give_equal_grades_in_the_same_order(tmp_path):
-    frame = pd.DataFrame([sample(RIGHT, item_id="1"), sample("no", item_id="0")])
-    write_samples(tmp_path / "samples.parquet", [frame], PROVENANCE)
-    for name in ("first", "second"):
-        run(GradeConfig(), samples=tmp_path / "samples.parquet", out=tmp_path / name)
-    first, second = read_grades(tmp_path / "first"), read_grades(tmp_path / "second")
+@pytest.fixture
+def graded(tmp_path):
+    """A function that saves samples, grades them by the stage, and returns its files' folder."""
+
+    def grade_saved(name: str, *samples: dict) -> Path:
+        saved, folder = tmp_path / f"{name}.parquet", tmp_path / name
+        write_samples(saved, [pd.DataFrame(samples)], PROVENANCE)
+        run(
+            GradeConfig(maths_timeout_s=30),
+            samples=saved,
+            out=folder / "grades.parquet",
+            disagreements=folder / "disagreements.csv",
+            cache=tmp_path / "cache",
+        )
+        return folder
+
+    return grade_saved
+
+
+def test_equal_samples_give_equal_grades_in_the_same_order(graded):
+    samples = [sample(RIGHT, item_id="1"), sample("no", item_id="0")]
+    first, second = (
+        read_grades(graded(name, *samples) / "grades.parquet") for name in ("first", "second")
+    )
     assert first.equals(second)
     assert list(first["item_id"]) == ["1", "0"]
+
+
+def test_grades_say_what_data_the_answers_were_about(graded):
+    provenance = read_rows_provenance(graded("any", sample(RIGHT)) / "grades.parquet")
+    assert provenance.data == PROVENANCE.data
+
+
+def test_comparisons_that_disagree_are_listed(graded):
+    fields = {"benchmark": "math_500", "reference": json.dumps({"answer": "1/2004!"})}
+    folder = graded(
+        "disputed",
+        sample("</think>\\boxed{\\frac{1}{2006!}}", item_id="tiny", **fields),
+        sample("</think>\\boxed{7}", item_id="plain", **fields),
+    )
+    listed = pd.read_csv(folder / "disagreements.csv")
+    assert list(listed["item_id"]) == ["tiny"]
+    assert json.loads(listed["findings"][0]) == {"math_verify": True, "same_values": False}
+    assert not listed["correct"][0]

@@ -4,15 +4,20 @@ Started as `python -I -S candidate.py`: one JSON request on stdin, one JSON repl
 process never learns what outputs are expected, so all it can forge are outputs of its own.
 """
 
+import base64
 import copy
+import itertools
 import json
 import math
 import os
 import resource
 import sys
+from array import array
 from typing import Any
 
 _NOBODY = 65534
+_PACKED = {float: "d", int: "q"}
+_LONG = 64  # items; a list of a million numbers is packed, or its JSON would take a minute
 
 
 def encoded(value: Any) -> list[Any]:
@@ -26,12 +31,25 @@ def encoded(value: Any) -> list[Any]:
         if isinstance(value, kind):
             # Not the value's own iterator: a subclass could show one list and be another.
             items = kind.__iter__(value)  # pyright: ignore[reportArgumentType]
-            return [kind.__name__, [encoded(item) for item in items]]
+            runs = itertools.groupby(items, type)
+            return [kind.__name__, [part for of, run in runs for part in _run(of, list(run))]]
     if isinstance(value, dict):
         return ["dict", [[encoded(key), encoded(item)] for key, item in dict.items(value)]]
     if type(value).__module__ == "numpy":
         return ["array", encoded(value.tolist())]
     return ["object", type.__getattribute__(type(value), "__name__")]
+
+
+def _run(kind: type, items: list[Any]) -> list[list[Any]]:
+    """Neighbours of one type: packed as machine numbers if they are many, each by itself if not."""
+    if kind in _PACKED and len(items) >= _LONG:
+        try:
+            numbers = array(_PACKED[kind], items)
+        except OverflowError:
+            pass
+        else:
+            return [["packed", [numbers.typecode, base64.b64encode(numbers).decode()]]]
+    return [encoded(item) for item in items]
 
 
 def _scalar(kind: type, value: Any) -> Any:

@@ -44,13 +44,26 @@ def read_tests(test: str) -> Tests:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
     results = values.get("results")
+    inputs = ast.get_source_segment(test, values["inputs"])
+    assert inputs is not None
     return Tests(
-        inputs=ast.unparse(values["inputs"]),
+        inputs=inputs,
         expected=None if results is None else tuple(_literal(results)),
         reference_source=_reference_source(tree),
         tolerance=_tolerance(body),
         comparison=_comparison(functions),
     )
+
+
+def tested_function(test: str) -> str:
+    """Name of the function whose outputs a test file of MBPP+ asserts on."""
+    for node in ast.walk(ast.parse(test)):
+        match node:
+            case ast.Call(
+                func=ast.Name(id="assertion"), args=[ast.Call(func=ast.Name(id=name)), *_]
+            ):
+                return name
+    raise AssertionError("a test file without assertions")
 
 
 def _literal(node: ast.expr) -> Any:

@@ -1,7 +1,9 @@
 """Outputs of a sandboxed program, decoded and compared here, where the program has no say."""
 
+import base64
 import math
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _FLOAT_TOLERANCE = 1e-6  # absolute, for expected floats where a suite asks none
@@ -44,8 +46,17 @@ def _decoded(kind: str, content: Any) -> Any:
         case "array":
             return decoded(content)
         case _ if kind in _COLLECTIONS:
-            return _COLLECTIONS[kind](decoded(item) for item in content)
+            return _COLLECTIONS[kind](_items(content))
     return Opaque(is_object=kind == "object")
+
+
+def _items(content: list[list[Any]]) -> Iterator[Any]:
+    for kind, item in content:
+        if kind == "packed":
+            typecode, numbers = item
+            yield from array(typecode, base64.b64decode(numbers))
+        else:
+            yield decoded([kind, item])
 
 
 def matches(output: Any, expected: Any, tolerance: float) -> bool:

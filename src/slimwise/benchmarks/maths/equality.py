@@ -5,6 +5,7 @@ numbers to the same zero, and where it will not simplify for want of an assumpti
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import sympy
@@ -16,28 +17,39 @@ _SAME = 1e-9  # relative difference of equal values in double precision
 _PERCENT = "%"
 
 
-def are_equal(gold: str, answer: str) -> bool:
-    """The verdict; both are LaTeX or plain text. A percent sign may also mean a hundredth."""
+@dataclass(frozen=True)
+class Comparison:
+    """The verdict, that of math-verify, and that of the values where these say anything."""
+
+    equal: bool
+    math_verify: bool
+    same_values: bool | None
+
+
+_UNREADABLE = Comparison(False, False, None)
+
+
+def compare(gold: str, answer: str) -> Comparison:
+    """Both are LaTeX or plain text. A percent sign may also mean a hundredth."""
     golds, answers = _parsed(gold), _parsed(answer)
     if not golds or not answers:
-        return False
-    if _same(golds, answers):
-        return True
-    if (_PERCENT in gold) == (_PERCENT in answer):
-        return False
+        return _UNREADABLE
+    compared = _compared(golds, answers)
+    if compared.equal or (_PERCENT in gold) == (_PERCENT in answer):
+        return compared
     if _PERCENT in answer:
-        return _same(golds, _hundredth(answers))
-    return _same(_hundredth(golds), answers)
+        return _compared(golds, _hundredth(answers))
+    return _compared(_hundredth(golds), answers)
 
 
 def _parsed(text: str) -> list[Any]:
     return parse(text, parsing_timeout=0)
 
 
-def _same(golds: list[Any], answers: list[Any]) -> bool:
+def _compared(golds: list[Any], answers: list[Any]) -> Comparison:
     first = verify(golds, answers, timeout_seconds=0)
     second = _same_values(golds[0], answers[0])
-    return first if second is None else second
+    return Comparison(first if second is None else second, first, second)
 
 
 def _hundredth(parsed: list[Any]) -> list[Any]:
