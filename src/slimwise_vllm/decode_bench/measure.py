@@ -53,24 +53,23 @@ class EngineMeasurement:
         """Write rows of the engine, its prefill, and each batch under each routing."""
         self._row("engine", **engine_facts(self._started, self._plan, self._engine))
         self._measure_prefill()
-        skew = None
+        if Routing.UNIFORM in self._engine.routings:
+            self._measure_batches(Routing.UNIFORM)
         if Routing.SKEWED in self._engine.routings:
-            skew = self._skew()
-            if skew_strength is None:
-                skew_strength = self._calibrate(skew)
-        for routing in self._engine.routings:
-            if skew is not None:
-                skew.apply(self._scales(skew_strength if routing is Routing.SKEWED else 0.0))
-            for batch in self._engine.batches:
-                self._measure_batch(batch, routing)
+            self._skew_routers(skew_strength)
+            self._measure_batches(Routing.SKEWED)
 
-    def _skew(self) -> RouterSkew:
+    def _skew_routers(self, strength: float | None) -> None:
         model = self._started.worker.model_runner.get_model()
-        return RouterSkew(model, self._num_layers, self._engine.num_experts, self._plan.seed)
+        num_experts = self._engine.num_experts
+        skew = RouterSkew(model, self._num_layers, num_experts, self._plan.seed)
+        if strength is None:
+            strength = self._calibrate(skew)
+        skew.apply(expert_scales(self._plan.num_experts, num_experts, strength))
 
-    def _scales(self, strength: float | None) -> Any:
-        assert strength is not None
-        return expert_scales(self._plan.num_experts, self._engine.num_experts, strength)
+    def _measure_batches(self, routing: Routing) -> None:
+        for batch in self._engine.batches:
+            self._measure_batch(batch, routing)
 
     def _measure_prefill(self) -> None:
         """Prompt tokens per second of each arm; the first pass also compiles the kernels."""
@@ -107,7 +106,7 @@ class EngineMeasurement:
             found = self._distinct(Phase.PREFILL), 1
             self._coverage_row(arm, Routing.UNIFORM, step, found)
 
-    def _calibrate(self, skew: RouterSkew) -> float | None:
+    def _calibrate(self, skew: RouterSkew) -> float:
         """The strength of skew at which a decode step reads the target share of all experts."""
         batch, target = self._plan.skew_target_batch, self._plan.skew_target_share
         if self._switch.coverage is None:
@@ -122,7 +121,7 @@ class EngineMeasurement:
         low, high, share = 0.0, _STRONGEST_SKEW, 1.0
         for _ in range(_CALIBRATION_TRIALS):
             strength = (low + high) / 2
-            skew.apply(self._scales(strength))
+            skew.apply(expert_scales(self._plan.num_experts, self._engine.num_experts, strength))
             share = self._mean_distinct(self._plan.coverage_steps) / self._engine.num_experts
             low, high = (strength, high) if share > target else (low, strength)
         self._live.end()

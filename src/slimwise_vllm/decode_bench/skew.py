@@ -10,9 +10,10 @@ largest scales: REAP keeps those with the largest gate x norm, and here the gate
 scale. It is also the cautious choice, because among popular experts routing is flatter than among
 random ones, so that a pruned step reads more of its pool.
 
-Legend: L MoE layers, E experts, D hidden.
+Legend: L MoE layers, E experts, D hidden width.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from statistics import NormalDist
 from typing import Any
@@ -57,30 +58,52 @@ class RouterSkew:
     """The routers of a loaded model, whose rows can be scaled anew at any time."""
 
     def __init__(self, model: Any, num_layers: int, num_experts: int, seed: int) -> None:
-        self._routers = _router_weights(model, num_experts)
-        if len(self._routers) != num_layers:
+        routers = _routers(model, num_experts)
+        if len(routers) != num_layers:
             raise BackboneError(
-                f"found {len(self._routers)} router weights of {num_experts} experts for "
-                f"{num_layers} MoE layers. Measure this model with routings: [uniform]."
+                f"found {len(routers)} routers of {num_experts} experts for {num_layers} MoE "
+                "layers. Measure this model with routings: [uniform]."
             )
-        self._original = [weight_ED.clone() for weight_ED in self._routers]
+        self._scale_rows = [_row_scaling(router) for router in routers]
         self._order_LE = [popularity_order(layer, num_experts, seed) for layer in range(num_layers)]
 
     def apply(self, scales_E: Tensor) -> None:
         """Scale every layer's rows, the most popular expert's by the first scale, in place."""
-        for weight_ED, original_ED, order in zip(
-            self._routers, self._original, self._order_LE, strict=True
-        ):
+        for scale_rows, order in zip(self._scale_rows, self._order_LE, strict=True):
             row_scale_E = torch.empty(len(order), dtype=torch.float64)
             row_scale_E[order] = scales_E
-            scaled_ED = original_ED.double() * row_scale_E.to(original_ED.device)[:, None]
-            weight_ED.copy_(scaled_ED.to(weight_ED.dtype))
+            scale_rows(row_scale_E)
 
 
-def _router_weights(model: Any, num_experts: int) -> list[Tensor]:
-    found: dict[int, Tensor] = {}
-    for block in model.modules():
-        weight = getattr(getattr(block, "gate", None), "weight", None)
-        if isinstance(weight, Tensor) and weight.dim() == 2 and len(weight) == num_experts:
-            found.setdefault(weight.data_ptr(), weight.detach())
-    return list(found.values())
+def _routers(model: Any, num_experts: int) -> list[Any]:
+    gates = (getattr(block, "gate", None) for block in model.modules())
+    routers = (gate for gate in gates if getattr(gate, "output_size", None) == num_experts)
+    return list({id(router): router for router in routers}.values())
+
+
+def _row_scaling(router: Any) -> Callable[[Tensor], None]:
+    """Scales the router's rows, each time from what they were."""
+    if not router.weight.numel():
+        return _product_scaling(router)
+    original_ED = router.weight.detach().clone()
+
+    def scale_rows(row_scale_E: Tensor) -> None:
+        scaled_ED = original_ED.double() * row_scale_E.to(original_ED.device)[:, None]
+        router.weight.data.copy_(scaled_ED.to(original_ED.dtype))
+
+    return scale_rows
+
+
+def _product_scaling(router: Any) -> Callable[[Tensor], None]:
+    """The same for vLLM's CPU build, which keeps packed weights out of reach."""
+    product = router.cpu_linear
+    scale: list[Any] = [1.0]
+
+    def scaled_product(*arguments: Any) -> Tensor:
+        return product(*arguments) * scale[0]
+
+    def scale_rows(row_scale_E: Tensor) -> None:
+        scale[0] = row_scale_E.to(torch.bfloat16)
+
+    router.cpu_linear = scaled_product
+    return scale_rows
