@@ -1,22 +1,11 @@
-"""The log of a distillation: one row a step, the source of its training curve."""
+"""Writing the log of a distillation as its steps end."""
 
 import csv
 from collections.abc import Sequence
 from pathlib import Path
 
+from slimwise.artifacts.distill_log import LOG_COLUMNS
 from slimwise.distill.batches import SplitSequence
-
-LOG_NAME = "distill_log.csv"
-LOG_COLUMNS = (
-    "step",
-    "loss",
-    "kl",
-    "gradient_norm",
-    "learning_rate",
-    "sequence_tokens",
-    "student_tokens",
-    "seconds",
-)
 
 
 def append_row(path: Path, row: Sequence[object]) -> None:

@@ -13,11 +13,12 @@ from torch import Tensor
 from tqdm import tqdm
 
 from slimwise.artifacts.atomic import atomic_file
+from slimwise.artifacts.distill_log import LOG_NAME
 from slimwise.core.vocabulary import Distillation
 from slimwise.distill.batches import SplitBatch, SplitSequence, micro_batches
 from slimwise.distill.cached import cached_loss
 from slimwise.distill.config import DistillationConfig
-from slimwise.distill.log import LOG_NAME, append_row, cut_log, token_counts
+from slimwise.distill.log import append_row, cut_log, token_counts
 from slimwise.distill.one_pass import one_pass_loss
 from slimwise.distill.optimiser import StudentOptimiser, schedule
 from slimwise.distill.processes import Processes

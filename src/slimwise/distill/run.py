@@ -10,6 +10,7 @@ from transformers import AutoTokenizer
 
 from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
 from slimwise.artifacts.checkpoint_digest import check_unchanged
+from slimwise.artifacts.distill_log import LOG_NAME
 from slimwise.artifacts.keep_set import KeepSetRecord, read_keep_set
 from slimwise.artifacts.trained_record import TrainedRecord, write_trained_record
 from slimwise.artifacts.trained_tensors import write_trained_tensors
@@ -18,7 +19,6 @@ from slimwise.backbones.trainable import trainable_family
 from slimwise.config_digest import config_digest
 from slimwise.core.vocabulary import Distillation
 from slimwise.distill.config import DistillationConfig
-from slimwise.distill.log import LOG_NAME
 from slimwise.distill.loop import distil
 from slimwise.distill.merge import checkpoint_names, merged_tensors, on_cpu
 from slimwise.distill.model import load_model

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from slimwise.artifacts.distill_log import LOG_COLUMNS, LOG_NAME
 from slimwise.core.vocabulary import Distillation
-from slimwise.distill.log import LOG_COLUMNS, LOG_NAME
 from slimwise.distill.loop import distil
 from slimwise.distill.processes import Processes
 from slimwise.errors import SlimWiseError
