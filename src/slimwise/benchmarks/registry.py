@@ -13,11 +13,16 @@ from slimwise.benchmarks.maths.gsm8k import Gsm8k
 from slimwise.benchmarks.maths.math_500 import Math500
 from slimwise.benchmarks.mini import MiniBenchmark
 from slimwise.benchmarks.settings import USUAL, DataSettings
+from slimwise.benchmarks.tool_calls.benchmark import Bfcl
+from slimwise.benchmarks.tool_calls.categories import MEANS
 from slimwise.errors import ConfigError
 
 _MINI = {MiniBenchmark(family).name: partial(MiniBenchmark, family) for family in GRADED.values()}
 _PUBLIC = {each().name: each for each in (Gsm8k, Math500, HumanEvalPlus, MbppPlus)}
-BENCHMARKS: Mapping[str, Callable[[DataSettings], Benchmark]] = MappingProxyType(_MINI | _PUBLIC)
+_BFCL = {name: partial(Bfcl, name) for name in MEANS}
+BENCHMARKS: Mapping[str, Callable[[DataSettings], Benchmark]] = MappingProxyType(
+    _MINI | _PUBLIC | _BFCL
+)
 
 
 def benchmark_named(name: str, settings: DataSettings = USUAL) -> Benchmark:
