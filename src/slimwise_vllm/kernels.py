@@ -24,7 +24,8 @@ def _mask_rows_kernel(
     tl.store(masked + row * num_experts + expert, kept, mask=is_expert)
 
 
-@triton.jit
+# Else Triton would compile twice, the second time in the middle of serving.
+@triton.jit(do_not_specialize=["num_ids"])
 def _count_ids_kernel(ids, phase, counts, phase_stride, top_k, num_ids, BLOCK: tl.constexpr):
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     is_id = place < num_ids
