@@ -18,8 +18,8 @@ class EvaluationConfig(StageConfig):
     data_folder: str | None = Field(
         default=None,
         description="Folder of benchmark data: gsm8k/{train,test}.jsonl, math500/test.jsonl, "
-        "humanevalplus/HumanEvalPlus-OriginFmt.jsonl, mbppplus/MbppPlus-OriginFmt.jsonl; from the "
-        "hub at a fixed revision if null.",
+        "humanevalplus/HumanEvalPlus-OriginFmt.jsonl, mbppplus/MbppPlus-OriginFmt.jsonl, "
+        "bfcl_v4/*.json; if null from the hub at a fixed revision, BFCL from bfcl-eval.",
     )
     num_shots: dict[str, Annotated[int, Field(ge=0)]] = Field(
         default={},
@@ -28,6 +28,11 @@ class EvaluationConfig(StageConfig):
     )
     num_items: int = Field(
         default=500, ge=1, description="Items a benchmark and run. GSM8K: first 500."
+    )
+    num_items_of: dict[str, Annotated[int, Field(ge=1)]] = Field(
+        default={},
+        description="Items by benchmark, where not num_items. SlimWise: all 1351 of "
+        "bfcl_v4_live_ast and all 1150 of bfcl_v4_non_live_ast.",
     )
     floor_items: int | None = Field(
         default=None,
@@ -63,13 +68,14 @@ class EvaluationConfig(StageConfig):
     seed: int = Field(default=0, description="Run r draws the seed of each request from seed + r.")
 
     @model_validator(mode="after")
-    def _shots_are_of_benchmarks(self) -> Self:
-        for name in self.num_shots:
-            if name not in self.benchmarks:
-                raise ValueError(
-                    f"evaluation.num_shots names {name}, which evaluation.benchmarks "
-                    f"({', '.join(self.benchmarks)}) does not"
-                )
+    def _numbers_are_of_benchmarks(self) -> Self:
+        for key in ("num_shots", "num_items_of"):
+            for name in getattr(self, key):
+                if name not in self.benchmarks:
+                    raise ValueError(
+                        f"evaluation.{key} names {name}, which evaluation.benchmarks "
+                        f"({', '.join(self.benchmarks)}) does not"
+                    )
         return self
 
     def data_settings(self, benchmark: str) -> DataSettings:
@@ -96,6 +102,7 @@ class EvaluationConfig(StageConfig):
         counts = self.colocated_num_kept
         return tuple(mode for mode in counts if decoder.num_kept in counts[mode])
 
-    def items_asked(self, decoding: Decoding) -> int:
-        """Items a benchmark in a run of that decoding."""
-        return (self.floor_items if decoding is Decoding.GREEDY else None) or self.num_items
+    def items_asked(self, benchmark: str, decoding: Decoding) -> int:
+        """Items of the benchmark in a run of that decoding."""
+        usual = self.num_items_of.get(benchmark, self.num_items)
+        return max(usual, self.floor_items or 0) if decoding is Decoding.GREEDY else usual

@@ -48,14 +48,16 @@ def questions(
 
     The same item of the same run has the same seed in every mode and for every decoder.
     """
-    num_items = max(config.items_asked(decoding) for decoding in Decoding)
-    items = {each.name: each.items(num_items) for each in _benchmarks(config)}
+    items = {
+        each.name: each.items(config.items_asked(each.name, Decoding.GREEDY))
+        for each in _benchmarks(config)
+    }
     return [
         Question(key, item, _request(key, item, config, server))
         for mode in modes
         for decoding, run in _runs(config)
         for name in config.benchmarks
-        for item in items[name][: config.items_asked(decoding)]
+        for item in items[name][: config.items_asked(name, decoding)]
         for key in [QuestionKey(mode, name, item.item_id, decoding, run)]
     ]
 
