@@ -71,7 +71,7 @@ def test_a_missing_key_is_named_without_the_rest_of_the_input():
 
 
 def test_every_pruned_decoder_is_distilled_by_every_rule_unless_some_are_named():
-    assert load_study(_smoke()).distilled_decoders() == ()
+    assert load_study(_smoke(distillation={"rules": []})).distilled_decoders() == ()
     several = {"criteria": ["ean", "reap"], "num_kept": [32, 16]}
     study = load_study(_smoke(selection=several, distillation={"rules": ["uniform", "zero"]}))
     assert len(study.distilled_decoders()) == 8

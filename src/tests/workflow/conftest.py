@@ -21,7 +21,7 @@ stage=$1
 while [ "$1" != --out ]; do shift; done
 out=$2
 case $stage in
-    export-decoder) files=$out/manifest.json ;;
+    export-decoder | distill-decoder) files=$out/manifest.json ;;
     write-tables)
         files=$(echo $out/{accuracy,table_{1..4},keep_set_overlap,stage_times}.{csv,md}) ;;
     draw-figures)

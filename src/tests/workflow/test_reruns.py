@@ -6,19 +6,29 @@ import pytest
 
 from slimwise.artifacts.backbone_record import BackboneRecord, write_backbone_record
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
+from slimwise.paths import EMBEDDED_DISTILLED
 from slimwise.provenance import current_provenance
 
 pytestmark = pytest.mark.slow
 
-_AFTER_SCORES = {
+_REPORT = {"write_tables", "draw_figures", "record_study"}
+_DISTILLED = {
+    "distill_decoder[reap-32-uniform]",
+    "export_distilled_decoder[reap-32-uniform]",
+    "generate_pruned_answers[reap-m32-kd_uniform]",
+    "generate_distilled_answers[reap-32-uniform]",
+    "grade_answers[reap-m32-kd_uniform]",
+    "grade_answers[reap-m32-kd_uniform-colocated]",
+    *_REPORT,
+}
+_AFTER_SCORES = _DISTILLED | {
     "score_experts",
     "select_experts[reap-32]",
     "export_decoder[reap-32]",
-    "generate_pruned_answers[reap-32]",
+    "generate_pruned_answers[reap-m32]",
+    "generate_colocated_answers[reap-32]",
     "grade_answers[reap-m32]",
-    "write_tables",
-    "draw_figures",
-    "record_study",
+    "grade_answers[reap-m32-colocated]",
 }
 _EVERYTHING = _AFTER_SCORES | {
     "inspect_backbone",
@@ -54,16 +64,53 @@ def test_a_fresh_clone_computes_committed_tables_and_figures_again(tree):
 
 
 def test_one_more_num_kept_runs_only_its_own_jobs(tree):
-    overlay = tree.overlay("selection: {num_kept: [32, 16]}")
-    assert tree.planned(overlay) == {
+    overlay = tree.overlay(
+        "selection: {num_kept: [32, 16]}\n"
+        "distillation: {num_kept: [32]}\n"
+        "evaluation: {colocated_num_kept: {slimwise: [32, 16]}}"
+    )
+    assert tree.planned(overlay) == _REPORT | {
         "select_experts[reap-16]",
         "export_decoder[reap-16]",
-        "generate_pruned_answers[reap-16]",
+        "generate_pruned_answers[reap-m16]",
+        "generate_colocated_answers[reap-16]",
         "grade_answers[reap-m16]",
-        "write_tables",
-        "draw_figures",
-        "record_study",
+        "grade_answers[reap-m16-colocated]",
     }
+
+
+def test_one_more_split_rule_runs_only_its_own_jobs(tree):
+    planned = tree.planned(tree.overlay("distillation: {rules: [uniform, zero]}"))
+    assert planned == {job.replace("uniform", "zero") for job in _DISTILLED}
+
+
+def test_another_distillation_leaves_all_other_decoders_alone(tree):
+    assert tree.planned(tree.overlay("distillation: {steps: 3}")) == _DISTILLED
+
+
+def test_one_mode_less_asks_only_its_server_again(tree):
+    planned = tree.planned(tree.overlay("evaluation: {colocated_num_kept: {reverse: []}}"))
+    assert planned == _REPORT | {
+        "generate_colocated_answers[reap-32]",
+        "grade_answers[reap-m32-colocated]",
+    }
+
+
+def test_trained_tensors_that_ship_are_inputs_of_their_decoder(tree):
+    overlay = tree.overlay("distillation: {embedded: true}")
+    folder = tree.root / EMBEDDED_DISTILLED / "reap-m32-kd_uniform"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("{}")
+    assert tree.engine(overlay).returncode == 0
+    assert tree.planned(overlay) == set()
+    (folder / "manifest.json").write_text("{ }")
+    assert tree.planned(overlay) == _DISTILLED
+
+
+def test_other_decoding_settings_distil_nothing_again(tree):
+    planned = tree.planned(tree.overlay("evaluation: {budget_tokens: 200}"))
+    assert "generate_distilled_answers[reap-32-uniform]" in planned
+    assert not {"distill_decoder[reap-32-uniform]", "collect_stats"} & planned
 
 
 @pytest.mark.parametrize(
@@ -89,7 +136,7 @@ def test_a_longer_evaluation_keeps_the_keep_sets(tree):
         "evaluation: {num_items: 5}\nbackbone: {accuracy_floors: {mini_code: 0}}"
     )
     planned = tree.planned(overlay)
-    assert {"generate_full_answers", "generate_pruned_answers[reap-32]", "write_tables"} < planned
+    assert {"generate_full_answers", "generate_pruned_answers[reap-m32]", "write_tables"} < planned
     assert not planned & {"inspect_backbone", "collect_stats", "select_experts[reap-32]"}
 
 
@@ -100,6 +147,9 @@ def test_a_longer_evaluation_keeps_the_keep_sets(tree):
         ("selection: {num_kept: [0]}", ["selection.num_kept.0 = 0", "greater than or equal to 1"]),
         ("serving: {kv_cache_gib: -1}", ["serving.kv_cache_gib = -1", "greater than 0"]),
         ("evaluation: {budget_tokens: 640}", ["budget_tokens = 640", "max_model_len_tokens = 640"]),
+        ("evaluation: {colocated_num_kept: {slimwise: [8]}}", ["slimwise names 8", "(32)"]),
+        ("distillation: {criteria: [ean]}", ["distillation.criteria names ean", "(reap)"]),
+        ("distillation: {embeded: false}", ["embeded", "did you mean embedded"]),
     ],
 )
 def test_a_bad_configuration_is_refused_before_the_dag(tree, overlay, words):
