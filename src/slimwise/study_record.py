@@ -14,9 +14,10 @@ SCHEMA = "slimwise.study/1"
 
 def write_study_record(study: StudyConfig, *, products: Sequence[Path], out: Path) -> None:
     """Write the resolved configuration, the decoders, and the SHA-256 of each product."""
+    decoders = (*study.decoders(), *study.distilled_decoders())
     payload = {
         "configuration": study.model_dump(mode="json"),
-        "decoders": [str(decoder) for decoder in study.decoders()],
+        "decoders": [str(decoder) for decoder in decoders],
         "sha256": {path.name: _sha256(path) for path in products},
     }
     write_json_record(out, SCHEMA, payload, current_provenance())

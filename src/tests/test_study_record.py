@@ -19,7 +19,7 @@ def test_the_record_tells_configuration_decoders_and_digests(tmp_path):
     write_study_record(study, products=[product], out=out)
     record = read_json_record(out, SCHEMA)
     assert load_study(record["configuration"]) == study
-    assert record["decoders"] == ["full", "reap-m32"]
+    assert record["decoders"] == ["full", "reap-m32", "reap-m32-kd_uniform"]
     assert record["sha256"] == {"accuracy.csv": hashlib.sha256(b"a,b\n").hexdigest()}
 
 
