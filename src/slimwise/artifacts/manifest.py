@@ -16,10 +16,19 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def write_manifest(
-    directory: Path, schema: str, provenance: Provenance, extra: Mapping[str, Any] = _NOTHING
+    directory: Path,
+    schema: str,
+    provenance: Provenance,
+    extra: Mapping[str, Any] = _NOTHING,
+    digests: Mapping[str, str] = _NOTHING,
 ) -> None:
-    """Write manifest.json over the files that the folder and its subfolders hold now."""
-    files = {name: _describe(directory / name) for name in _file_names(directory)}
+    """Write manifest.json over the files that the folder and its subfolders hold now.
+
+    digests are the SHA-256 of files by name that their writer took already: not read again.
+    """
+    files = {
+        name: _describe(directory / name, digests.get(name)) for name in _file_names(directory)
+    }
     write_json_record(directory / MANIFEST_NAME, schema, {**extra, "files": files}, provenance)
 
 
@@ -53,10 +62,13 @@ def _file_names(directory: Path) -> list[str]:
     return [name for name in names if name != MANIFEST_NAME]
 
 
-def _describe(path: Path) -> dict[str, Any]:
+def _describe(path: Path, digest: str | None = None) -> dict[str, Any]:
+    return {"size_bytes": path.stat().st_size, "sha256": digest or _digest(path)}
+
+
+def _digest(path: Path) -> str:
     try:
         with path.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
+            return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as failure:
         raise ArtifactError(f"cannot read {path}: {failure.strerror}.") from failure
-    return {"size_bytes": path.stat().st_size, "sha256": digest}

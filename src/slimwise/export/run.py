@@ -50,13 +50,13 @@ def run(
     check_disk_space(out, record.model, sum(tensor.num_bytes for tensor in planned))
     started = time.perf_counter()
     with atomic_directory(out) as folder:
-        write_shards(folder, plan_shards(planned, int(config.max_shard_gib * 2**30)))
+        digests = write_shards(folder, plan_shards(planned, int(config.max_shard_gib * 2**30)))
         copy_companions(record.model, folder)
         write_config(record.model, folder, found, chosen.keep_set.num_kept_per_layer[0])
         if trained is not None:
             widen_config(folder)
         verify_checkpoint(folder, planned)
-        write_manifest(folder, SCHEMA, current_provenance(), _summary(chosen))
+        write_manifest(folder, SCHEMA, current_provenance(), _summary(chosen), digests)
     _log_speed(planned, chosen.keep_set, time.perf_counter() - started)
 
 
