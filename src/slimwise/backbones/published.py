@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 import transformers
-from transformers import AutoModel, PreTrainedConfig
+from transformers import AutoModel, AutoModelForCausalLM, PreTrainedConfig
 
 
 class PublishedShape(StrEnum):
@@ -25,13 +25,35 @@ def published_config(shape: PublishedShape) -> PreTrainedConfig:
     )
 
 
+def language_model(shape: PublishedShape, num_layers: int | None) -> PreTrainedConfig:
+    """The configuration of the shape's language model, cut to its first layers unless null."""
+    text = published_config(shape).get_text_config()
+    if num_layers is not None:
+        text.num_hidden_layers = num_layers
+        text.layer_types = text.layer_types[:num_layers]
+    return text
+
+
 def random_decoder(
     config: PreTrainedConfig, dtype: torch.dtype, device: torch.device, seed: int = 0
 ) -> Any:
     """The decoder without its LM head, drawn on the device: no copy in host memory, no file."""
+    return _drawn(AutoModel, config, dtype, device, seed)
+
+
+def random_causal_model(
+    config: PreTrainedConfig, dtype: torch.dtype, device: torch.device, seed: int = 0
+) -> Any:
+    """The decoder with its LM head, drawn on the device."""
+    return _drawn(AutoModelForCausalLM, config, dtype, device, seed)
+
+
+def _drawn(
+    auto_class: Any, config: PreTrainedConfig, dtype: torch.dtype, device: torch.device, seed: int
+) -> Any:
     torch.manual_seed(seed)
     with device:
-        model = AutoModel.from_config(config.get_text_config(), dtype=dtype)
+        model = auto_class.from_config(config.get_text_config(), dtype=dtype)
     return model.eval()
 
 
