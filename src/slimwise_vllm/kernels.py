@@ -1,6 +1,7 @@
 """Triton kernels behind the operators on CUDA: one launch each, no host synchronisation.
 
-Legend: T tokens, E experts, P pools, L MoE layers, K top-k, H phases and padding.
+Legend: T tokens, N logits of all routers, E experts, P pools, K top-k, H phases and padding,
+L MoE layers.
 """
 
 import torch
@@ -12,14 +13,25 @@ _MAX_BLOCK = 1024
 
 @triton.jit
 def _mask_rows_kernel(
-    logits, pruned, pool, masked, num_experts, row_stride, pruned_logit, BLOCK: tl.constexpr
+    logits,
+    pruned,
+    pool,
+    block,
+    masked,
+    num_experts,
+    row_stride,
+    pruned_logit,
+    BLOCK: tl.constexpr,
 ):
     row = tl.program_id(0).to(tl.int64)
     expert = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     is_expert = expert < num_experts
     row_pool = tl.load(pool + row)
     is_pruned = tl.load(pruned + row_pool * num_experts + expert, mask=is_expert, other=0)
-    logit = tl.load(logits + row * row_stride + expert, mask=is_expert, other=0.0)
+    first = row * row_stride
+    if block is not None:
+        first += tl.load(block + row_pool) * num_experts
+    logit = tl.load(logits + first + expert, mask=is_expert, other=0.0)
     kept = tl.where(is_pruned != 0, pruned_logit, logit)
     tl.store(masked + row * num_experts + expert, kept, mask=is_expert)
 
@@ -35,23 +47,33 @@ def _count_ids_kernel(ids, phase, counts, phase_stride, top_k, num_ids, BLOCK: t
     tl.atomic_add(cell, 1, mask=is_id & (expert >= 0))
 
 
-def mask_rows(logits_TE: Tensor, pruned_PE: Tensor, pool_T: Tensor, pruned_logit: float) -> Tensor:
-    """A contiguous copy of the logits with pruned_logit where the row's pool lacks the expert."""
-    num_rows, num_experts = logits_TE.shape
-    masked_TE = torch.empty_like(logits_TE, memory_format=torch.contiguous_format)
+def mask_rows(
+    logits_TN: Tensor,
+    pruned_PE: Tensor,
+    pool_T: Tensor,
+    block_P: Tensor | None,
+    pruned_logit: float,
+) -> Tensor:
+    """A contiguous copy of the logits with pruned_logit where the row's pool lacks the expert.
+
+    With block_P, of the block of logits that is the pool's.
+    """
+    num_rows, num_experts = logits_TN.shape[0], pruned_PE.shape[1]
+    masked_TE = logits_TN.new_empty(num_rows, num_experts)
     if num_rows == 0:
         return masked_TE
-    assert logits_TE.stride(1) == 1
-    assert pruned_PE.shape[1] == num_experts
+    assert logits_TN.stride(1) == 1
+    assert block_P is not None or logits_TN.shape[1] == num_experts
     block = min(triton.next_power_of_2(num_experts), _MAX_BLOCK)
     grid = num_rows, triton.cdiv(num_experts, block)
     _mask_rows_kernel[grid](  # pyright: ignore[reportIndexIssue]
-        logits_TE,
+        logits_TN,
         pruned_PE.view(torch.uint8),
         pool_T,
+        block_P,
         masked_TE,
         num_experts,
-        logits_TE.stride(0),
+        logits_TN.stride(0),
         pruned_logit,
         BLOCK=block,
         num_warps=1,

@@ -4,7 +4,6 @@ Legend: L MoE layers, P pools, E experts.
 """
 
 import hashlib
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +11,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from slimwise.artifacts.keep_set import read_keep_set
+from slimwise.artifacts.keep_set import KeepSetRecord, read_keep_set
+from slimwise.artifacts.pool_files import PoolFiles
+from slimwise.artifacts.trained_record import TrainedRecord, read_trained_record, trained_digest
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.masking import router_bias
 from slimwise.errors import ConfigError, KeepSetError
@@ -23,16 +24,20 @@ _DIGEST_CHARS = 16
 
 @dataclass(frozen=True)
 class PrunedPool:
-    """A keep set under the name that requests use; the digest tells its content."""
+    """A keep set under the name that requests use, and the folder of what was trained for it."""
 
     name: str
     path: Path
     keep_set: KeepSet
     backbone_digest: str
+    trained: Path | None = None
 
     @cached_property
     def digest(self) -> str:
-        content = json.dumps([self.keep_set.num_experts, self.keep_set.kept])
+        """What the pool computes with, whatever its name: equal pools may share KV."""
+        if self.trained is None:
+            return self.keep_set.digest[:_DIGEST_CHARS]
+        content = self.keep_set.digest + trained_digest(self.trained)
         return hashlib.sha256(content.encode()).hexdigest()[:_DIGEST_CHARS]
 
 
@@ -91,12 +96,26 @@ def _shape(keep_set: KeepSet) -> str:
 
 
 def load_pools(settings: PluginSettings) -> Pools:
-    """The pools of the settings' keep-set files; ArtifactError or KeepSetError names a bad one."""
-    loaded = []
-    for name, files in settings.pools.items():
-        record = read_keep_set(files.keep_set)
-        loaded.append(PrunedPool(name, files.keep_set, record.keep_set, record.backbone_digest))
-    return Pools(tuple(loaded))
+    """The pools of the settings' files; ArtifactError or KeepSetError names a bad one."""
+    return Pools(tuple(_load_pool(name, files) for name, files in settings.pools.items()))
+
+
+def _load_pool(name: str, files: PoolFiles) -> PrunedPool:
+    record, folder = read_keep_set(files.keep_set), files.trained_folder
+    if folder is not None:
+        _check_training(name, record, read_trained_record(folder), folder)
+    return PrunedPool(name, files.keep_set, record.keep_set, record.backbone_digest, folder)
+
+
+def _check_training(name: str, chosen: KeepSetRecord, trained: TrainedRecord, folder: Path) -> None:
+    found = (trained.backbone_digest, trained.keep_set_digest)
+    wanted = (chosen.backbone_digest, chosen.keep_set.digest)
+    for kind, theirs, ours in zip(("model", "keep set"), found, wanted, strict=True):
+        if theirs != ours:
+            raise KeepSetError(
+                f"pool {name!r}: {folder} was trained with a {kind} of digest {theirs[:12]}, its "
+                f"keep-set file names {ours[:12]}. Give the keep set it was distilled with."
+            )
 
 
 def pruned_experts(pools: Pools) -> Tensor:

@@ -1,6 +1,7 @@
 """Binds the pools to a worker whose model has just been loaded."""
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from slimwise_vllm.routing_check import RoutingCheck
 from slimwise_vllm.settings import PluginSettings
 from slimwise_vllm.step_hook import hook_steps
 from slimwise_vllm.token_pools import StepBatch, TokenPools
+from slimwise_vllm.trained_weights import TrainedModel, install_trained
 
 # vLLM shows the loggers below its own name only.
 _log = logging.getLogger(f"vllm.{__name__}")
@@ -27,8 +29,8 @@ class WorkerPools:
     def __init__(self, worker: Any, settings: PluginSettings) -> None:
         runner, config = worker.model_runner, worker.vllm_config
         self._settings = settings
-        pools = load_pools(settings)
-        self._layers = planned_layers(runner.get_model(), pools)
+        pools, model = load_pools(settings), runner.get_model()
+        self._layers = planned_layers(model, pools)
         self._max_num_seqs = config.scheduler_config.max_num_seqs
         num_rows = _largest_step(config)
         self._token_pools = TokenPools(num_rows, pools.num_kept, runner.device)
@@ -42,23 +44,25 @@ class WorkerPools:
             if settings.coverage_file and worker.rank == 0
             else None
         )
-        self._hook_layers(pools, runner.device)
+        loaded = TrainedModel(model, self._layers, Path(config.model_config.model))
+        self._hook_layers(loaded, pools, runner.device)
         hook_steps(runner, self._on_step, self._token_pools.clear, self._on_end)
         for pool in pools.pruned:
             _log.info(
-                "rank %d: pool %s of %s, digest %s, %d MoE layers",
-                *(worker.rank, pool.name, pool.path, pool.digest, pools.num_layers),
+                "rank %d: pool %s of %s, trained %s, digest %s, %d MoE layers",
+                *(worker.rank, pool.name, pool.path, pool.trained, pool.digest, pools.num_layers),
             )
 
-    def _hook_layers(self, pools: Pools, device: torch.device) -> None:
-        pruned_LPE = pruned_experts(pools).to(device)
+    def _hook_layers(self, loaded: TrainedModel, pools: Pools, device: torch.device) -> None:
+        pruned_LPE, pool_T = pruned_experts(pools).to(device), self._token_pools.pool_T
+        block_P = install_trained(loaded, pools.pruned, pool_T)
         for layer in self._layers:
             refuse_router(layer, device)
             pruned_PE = pruned_LPE[layer.index]
             if self._check or self.coverage:
                 refuse_unobservable(layer)
                 observe_choices(layer, self._observer(layer, pruned_PE))
-            mask_layer(layer, pruned_PE, self._token_pools, self._reached)
+            mask_layer(layer, pruned_PE, pool_T, self._reached, block_P)
 
     def _observer(self, layer: MoELayer, pruned_PE: torch.Tensor) -> Any:
         def observe(ids_TK: torch.Tensor) -> None:

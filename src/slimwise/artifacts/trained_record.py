@@ -1,11 +1,13 @@
 """The manifest of what distillation trained: of which decoder, and from what. Torch-free."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from slimwise.artifacts.json_record import typed_payload
+from slimwise.artifacts.json_record import read_json_record, typed_payload
 from slimwise.artifacts.manifest import MANIFEST_NAME, verify_manifest, write_manifest
 from slimwise.core.vocabulary import Distillation
 from slimwise.provenance import Provenance
@@ -53,3 +55,9 @@ def read_trained_record(folder: Path) -> TrainedRecord:
     """
     payload = verify_manifest(folder, SCHEMA)
     return typed_payload(folder / MANIFEST_NAME, payload, TrainedRecord)
+
+
+def trained_digest(folder: Path) -> str:
+    """Digest of the folder's files, by its manifest alone: it tells the content, not the name."""
+    payload = read_json_record(folder / MANIFEST_NAME, SCHEMA)
+    return hashlib.sha256(json.dumps(payload.get("files")).encode()).hexdigest()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from slimwise.artifacts.atomic import atomic_file
@@ -19,3 +19,8 @@ def write_trained_tensors(folder: Path, tensors: Mapping[str, Tensor]) -> None:
     """
     with atomic_file(folder / FILE_NAME) as path:
         save_file(dict(tensors), path, metadata={"format": "pt"})
+
+
+def read_trained_tensors(folder: Path) -> dict[str, Tensor]:
+    """The tensors by name; trained_record tells whether the file is as it was written."""
+    return load_file(folder / FILE_NAME)

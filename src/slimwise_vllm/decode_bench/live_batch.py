@@ -17,12 +17,12 @@ class LiveBatch:
     """Requests of random prompts in one in-process engine; end() before the next batch."""
 
     def __init__(self, llm: Any, vocabulary: int, seed: int) -> None:
+        self._llm = llm
         self._engine = llm.llm_engine
         self._scheduler = self._engine.engine_core.engine_core.scheduler
         self._vocabulary = vocabulary
         self._generator = torch.Generator().manual_seed(seed)
         self._requests: list[str] = []
-        self._num_added = 0
 
     def begin(
         self, batch: int, prompt_tokens: int, max_tokens: int, extra_args: Mapping[str, Any]
@@ -79,26 +79,18 @@ class LiveBatch:
         self, batch: int, prompt_tokens: int, max_tokens: int, extra_args: Mapping[str, Any]
     ) -> None:
         from vllm import SamplingParams
-        from vllm.sampling_params import RequestOutputKind
 
         parameters = SamplingParams(
             temperature=0.0,
             max_tokens=max_tokens,
             ignore_eos=True,
             detokenize=False,
-            output_kind=RequestOutputKind.FINAL_ONLY,
             extra_args=dict(extra_args) or None,
         )
         shape = batch, prompt_tokens
-        prompts = torch.randint(
-            _FIRST_TOKEN, self._vocabulary, shape, generator=self._generator
-        ).tolist()
-        for prompt in prompts:
-            self._num_added += 1
-            name = self._engine.add_request(
-                str(self._num_added), {"prompt_token_ids": prompt}, parameters
-            )
-            self._requests.append(name)
+        prompts = torch.randint(_FIRST_TOKEN, self._vocabulary, shape, generator=self._generator)
+        inputs = [{"prompt_token_ids": prompt} for prompt in prompts.tolist()]
+        self._requests += self._llm.enqueue(inputs, parameters, use_tqdm=False)
 
     def _all_decode(self, batch: int) -> bool:
         running = self._scheduler.running

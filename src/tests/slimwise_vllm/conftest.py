@@ -16,10 +16,16 @@ import pytest
 import torch
 import transformers
 
+from slimwise.artifacts.backbone_record import read_backbone_record
 from slimwise.artifacts.checkpoint_digest import checkpoint_digest
-from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
+from slimwise.artifacts.keep_set import KeepSetRecord, read_keep_set, write_keep_set
+from slimwise.artifacts.trained_record import TrainedRecord, write_trained_record
+from slimwise.artifacts.trained_tensors import write_trained_tensors
+from slimwise.artifacts.weight_files import read_weights
 from slimwise.core.keep_set import KeepSet
-from slimwise.core.vocabulary import Criterion
+from slimwise.core.vocabulary import Criterion, Distillation
+from slimwise.distill.merge import checkpoint_names, merged_tensors, on_cpu
+from slimwise.distill.student import Student, make_student
 from slimwise.export.config import ExportConfig
 from slimwise.export.run import run as export_decoder
 from slimwise.inspect.config import BackboneConfig
@@ -128,11 +134,44 @@ def sliced(model: Any, kept: Sequence[Sequence[int]]) -> Any:
     return pruned.eval()
 
 
-def export(folder: Path, keep_set: Path, out: Path) -> None:
-    (folder / "tokenizer.json").write_text("{}")
-    record = folder.with_suffix(".json")
-    inspect_backbone(BackboneConfig(model=str(folder), name="tiny"), out=record)
-    export_decoder(ExportConfig(), backbone=record, keep_set=keep_set, out=out)
+def export(folder: Path, keep_set: Path, out: Path, trained: Path | None = None) -> None:
+    manifest = trained / "manifest.json" if trained else None
+    export_decoder(
+        ExportConfig(),
+        backbone=folder.with_suffix(".json"),
+        keep_set=keep_set,
+        trained=manifest,
+        out=out,
+    )
+
+
+def moved_student(folder: Path, keep_set: Path, seed: int) -> Student:
+    """A student whose trained weights are all another than its teacher's, as if distilled."""
+    record = read_backbone_record(folder.with_suffix(".json"))
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype="auto").eval()
+    student = make_student(model, read_keep_set(keep_set).keep_set, record.gate_rule, seed=seed)
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in student.trained().values():
+        parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator)
+    return student
+
+
+def save_trained(student: Student, folder: Path, keep_set: Path, out: Path) -> Path:
+    """What stage distill-decoder writes of such a student."""
+    tensors, chosen = merged_tensors(student), read_keep_set(keep_set)
+    names = checkpoint_names(tensors, read_weights(folder))
+    out.mkdir()
+    write_trained_tensors(out, on_cpu({names[name]: tensors[name] for name in tensors}))
+    record = TrainedRecord(
+        decoder="tiny",
+        rule=Distillation.UNIFORM,
+        seed=0,
+        backbone_digest=chosen.backbone_digest,
+        keep_set_digest=chosen.keep_set.digest,
+        recipe={},
+    )
+    write_trained_record(out, record, Provenance("", "", "", {}, ""))
+    return out
 
 
 @dataclass(frozen=True)
@@ -172,10 +211,57 @@ def tiny_backbone(tmp_path_factory) -> Callable[[str], TinyBackbone]:
             root = tmp_path_factory.mktemp(family)
             folder, pruned_folder = root / "full", root / "pruned"
             tiny_moe(family).save_pretrained(folder)
+            (folder / "tokenizer.json").write_text("{}")
+            record = folder.with_suffix(".json")
+            inspect_backbone(BackboneConfig(model=str(folder), name="tiny"), out=record)
             half = save_keep_set(root / "half.json", folder)
             small = save_keep_set(root / "small.json", folder, SMALL)
             export(folder, half, pruned_folder)
             made[family] = TinyBackbone(family, folder, pruned_folder, half, small)
+        return made[family]
+
+    return make
+
+
+@dataclass(frozen=True)
+class DistilledBackbone:
+    """A tiny backbone with two distilled decoders: of its first keep set, and of the small one.
+
+    The first is exported too, and kept as the student that it was.
+    """
+
+    backbone: TinyBackbone
+    student: Student
+    trained: Path
+    trained_small: Path
+    merged_folder: Path
+
+    def additional_config(self, **settings: Any) -> dict[str, Any]:
+        """Pools half and small as before, kd and kd_small distilled."""
+        half, small = str(self.backbone.keep_set), str(self.backbone.small_keep_set)
+        pools = {
+            "half": half,
+            "kd": {"keep_set": half, "trained": str(self.trained)},
+            "small": small,
+            "kd_small": {"keep_set": small, "trained": str(self.trained_small)},
+        }
+        return {"slimwise": {"pools": pools, "default_pool": "kd", **settings}}
+
+
+@pytest.fixture(scope="session")
+def distilled_backbone(tiny_backbone, tmp_path_factory) -> Callable[[str], DistilledBackbone]:
+    """A function from a family to its distilled decoders; each is made once."""
+    made: dict[str, DistilledBackbone] = {}
+
+    def make(family: str) -> DistilledBackbone:
+        if family not in made:
+            tiny, root = tiny_backbone(family), tmp_path_factory.mktemp(f"{family}_distilled")
+            student = moved_student(tiny.folder, tiny.keep_set, seed=1)
+            trained = save_trained(student, tiny.folder, tiny.keep_set, root / "kd")
+            other = moved_student(tiny.folder, tiny.small_keep_set, seed=2)
+            small = save_trained(other, tiny.folder, tiny.small_keep_set, root / "kd_small")
+            export(tiny.folder, tiny.keep_set, root / "merged", trained)
+            made[family] = DistilledBackbone(tiny, student, trained, small, root / "merged")
         return made[family]
 
     return make

@@ -14,8 +14,8 @@ def _operators():
     define_operators()
 
 
-def masked(logits_TE, pool_T, pruned_PE=PRUNED_PE):
-    return torch.ops.slimwise.mask_router_logits(logits_TE, pruned_PE, pool_T)
+def masked(logits_TN, pool_T, pruned_PE=PRUNED_PE, block_P=None):
+    return torch.ops.slimwise.mask_router_logits(logits_TN, pruned_PE, pool_T, block_P)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -38,8 +38,19 @@ def test_pruned_experts_get_no_gate_at_all():
     assert gates.tolist() == [[0.5, 0.0, 0.0, 0.5]]
 
 
-def test_the_fake_operator_agrees_with_the_real_one():
-    arguments = (torch.randn(3, 4), PRUNED_PE, torch.ones(8, dtype=torch.int32))
+def test_a_pool_with_a_router_of_its_own_reads_the_block_of_that():
+    pool_T = torch.tensor([1, 0, 1], dtype=torch.int32)
+    block_P = torch.tensor([0, 1], dtype=torch.int32)
+    first_TE, second_TE = torch.randn(2, 3, 4)
+    found = masked(torch.cat([first_TE, second_TE], 1), pool_T, block_P=block_P)
+    own_TE = torch.stack([second_TE[0], first_TE[1], second_TE[2]])
+    assert torch.equal(found, masked(own_TE, pool_T))
+
+
+@pytest.mark.parametrize("block_P", [None, torch.tensor([0, 1], dtype=torch.int32)])
+def test_the_fake_operator_agrees_with_the_real_one(block_P):
+    logits_TN = torch.randn(3, 4 if block_P is None else 8)
+    arguments = (logits_TN, PRUNED_PE, torch.ones(8, dtype=torch.int32), block_P)
     torch.library.opcheck(torch.ops.slimwise.mask_router_logits.default, arguments)
 
 
@@ -62,6 +73,11 @@ def test_kernels_agree_with_the_cpu(dtype):
     pool_T = torch.randint(3, (128,), dtype=torch.int32, generator=generator)
     found = masked(logits_TE.cuda(), pool_T.cuda(), pruned_PE.cuda())
     assert torch.equal(found.cpu(), masked(logits_TE, pool_T, pruned_PE))
+
+    block_P = torch.tensor([0, 2, 1], dtype=torch.int32)
+    logits_TN = torch.randn(97, 3 * 256, generator=generator).to(dtype)
+    found = masked(logits_TN.cuda(), pool_T.cuda(), pruned_PE.cuda(), block_P.cuda())
+    assert torch.equal(found.cpu(), masked(logits_TN, pool_T, pruned_PE, block_P))
 
     ids_TK = torch.randint(-1, 256, (97, 8), dtype=torch.int32, generator=generator)
     counts_HLE = torch.zeros(3, 2, 256, dtype=torch.int32)
