@@ -1,0 +1,58 @@
+import pytest
+from pydantic import ValidationError
+
+from slimwise.core.vocabulary import ServingMode
+from slimwise_vllm.decode_bench.plan import Arm, BenchPlan, EnginePlan
+from slimwise_vllm.request_pools import PhasePools
+
+SLIMWISE = Arm(mode=ServingMode.SLIMWISE, pool="m8")
+
+
+def test_arms_are_named_by_what_they_do():
+    counted = Arm(mode=ServingMode.FULL, coverage=True)
+    names = [arm.name for arm in (Arm(), counted, SLIMWISE)]
+    assert names == ["unhooked", "full+coverage", "slimwise-m8"]
+
+
+def test_an_arm_prunes_the_phases_of_its_mode():
+    names = ["m4", "m8"]
+    assert SLIMWISE.pools(names) == PhasePools(0, 2)
+    assert Arm(mode=ServingMode.PRUNED, pool="m4").pools(names) == PhasePools(1, 1)
+    assert Arm(mode=ServingMode.FULL).pools(names) == PhasePools(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("arm", "message"),
+    [
+        ({"mode": "slimwise"}, "needs a pool"),
+        ({"mode": "full", "pool": "m8"}, "takes no pool"),
+        ({"coverage": True}, "needs a mode"),
+    ],
+)
+def test_an_arm_that_means_nothing_is_refused(arm, message):
+    with pytest.raises(ValidationError, match=message):
+        Arm.model_validate(arm)
+
+
+def test_an_engine_needs_the_pools_of_its_arms():
+    with pytest.raises(ValidationError, match="'m8' is not one of the pools"):
+        EnginePlan(name="e", num_experts=16, pools={"m4": 4}, arms=(SLIMWISE,), rounds={1: 1})
+    with pytest.raises(ValidationError, match="needs at least one pool"):
+        EnginePlan(name="e", num_experts=16, arms=(Arm(mode=ServingMode.FULL),), rounds={1: 1})
+
+
+def test_prompts_are_shorter_by_half_of_the_steps(tmp_path):
+    pools = {"m8": 8}
+    engine = EnginePlan(
+        name="e", num_experts=16, pools=pools, arms=(Arm(), SLIMWISE), rounds={4: 3}
+    )
+    plan = BenchPlan(
+        model_config_file=tmp_path / "config.json",
+        num_experts=16,
+        engines=(engine,),
+        context_tokens=1000,
+        block_steps=8,
+        settle_steps=2,
+    )
+    assert plan.timed_steps(engine, 4) == 3 * 2 * 10
+    assert plan.prompt_tokens(engine, 4) == 1000 - 30

@@ -1,0 +1,31 @@
+from types import SimpleNamespace
+
+import pytest
+
+from slimwise_vllm.decode_bench.switch import GraphSets, HookSet
+
+
+class Layer:
+    def dispatch(self):
+        return "plain"
+
+
+def test_hooks_come_off_and_go_back():
+    layer = Layer()
+    layer.dispatch = lambda: "masked"  # type: ignore[method-assign]
+    hooks = HookSet([(layer, "dispatch")])
+    seen = []
+    for on in (True, False, False, True):
+        hooks.turn(on)
+        seen.append(layer.dispatch())
+    assert seen == ["masked", "plain", "plain", "masked"]
+
+
+def test_only_hooked_attributes_can_be_switched():
+    with pytest.raises(KeyError):
+        HookSet([(Layer(), "dispatch")])
+
+
+def test_without_graphs_nothing_is_captured():
+    runner = SimpleNamespace(model=Layer(), vllm_config=None)
+    GraphSets(runner, (True, True)).use((False, False))
