@@ -8,6 +8,7 @@ from slimwise.core.vocabulary import Criterion, Distillation
 from slimwise.stage_config import StageConfig
 
 Rule = Literal[Distillation.UNIFORM, Distillation.ZERO]
+Route = Literal["one_pass", "cached"]
 
 _DECODERS = {"rules", "criteria", "num_kept"}
 _SAME_RESULT = {
@@ -79,7 +80,7 @@ class DistillationConfig(StageConfig):
     logit_chunk_tokens: int = Field(
         default=2048, ge=1, description="Positions whose logits are in memory at a time."
     )
-    route: Literal["one_pass", "cached"] = Field(
+    route: Route = Field(
         default="one_pass",
         description="The student reads the prefix too, or continues from the teacher's cache.",
     )

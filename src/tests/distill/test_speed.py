@@ -44,7 +44,7 @@ def measured(tiny_model, config, tmp_path, monkeypatch):
             shape=PublishedShape.QWEN3_6_35B_A3B,
             step_tokens=120,
             training_tokens=3600,
-            distillation=config(route="cached", checkpoint_layers=True, micro_batch_tokens=256),
+            distillation=config(checkpoint_layers=True, micro_batch_tokens=256),
             **{"sequence_tokens": (40, 150), **changes},
         )
         out = tmp_path / "rows.jsonl"
@@ -54,11 +54,13 @@ def measured(tiny_model, config, tmp_path, monkeypatch):
     return rows
 
 
-@pytest.mark.parametrize("implementation", ["slimwise", "two_copies"])
-def test_one_row_for_each_length(measured, implementation):
+@pytest.mark.parametrize(
+    ("implementation", "routes"), [("slimwise", ["cached", "one_pass"]), ("two_copies", ["whole"])]
+)
+def test_one_row_for_each_route_and_length(measured, implementation, routes):
     rows = measured(implementation=implementation)
-    assert [row["sequence_tokens"] for row in rows] == [40, 150]
-    assert [row["num_sequences"] for row in rows] == [3, 1]
+    found = [(row["route"], row["sequence_tokens"], row["num_sequences"]) for row in rows]
+    assert found == [(route, *sizes) for route in routes for sizes in ((40, 3), (150, 1))]
     for row in rows:
         assert row["training_hours"] == pytest.approx(1 / row["tokens_per_s"])
 
@@ -68,7 +70,7 @@ def test_too_little_memory_is_a_row_and_the_next_length_has_its_turn(measured, m
         if len(sequences[0].ids) > 100:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. Sorry.")
 
-    monkeypatch.setattr(speed, "_step", lambda *_: step)
+    monkeypatch.setattr(speed, "_steps", lambda *_: {"cached": step})
     rows = measured(sequence_tokens=(150, 40))
     assert rows[0]["failure"] == "CUDA out of memory. Tried to allocate 2.00 GiB. Sorry."
     assert rows[0]["tokens_per_s"] is None
@@ -76,5 +78,5 @@ def test_too_little_memory_is_a_row_and_the_next_length_has_its_turn(measured, m
 
 
 def test_a_profile_names_the_operators(measured, tmp_path):
-    measured(profile=True, sequence_tokens=(40,))
-    assert "aten::mm" in (tmp_path / "rows_profile_cached_40.txt").read_text()
+    measured(profile=True, sequence_tokens=(40,), routes=("cached",))
+    assert "aten::mm" in (tmp_path / "rows_profile_cached.txt").read_text()

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from slimwise.backbones.published import PublishedShape
-from slimwise.distill.config import DistillationConfig
+from slimwise.distill.config import DistillationConfig, Route
 from slimwise.stage_config import StageConfig
 
 
@@ -36,6 +36,11 @@ class DistillSpeedConfig(StageConfig):
         default=False, description="Products of float32 matrices with 10 bits of mantissa."
     )
     kept_share: float = Field(default=0.5, gt=0, le=1, description="Experts kept a layer.")
+    routes: tuple[Route, ...] = Field(
+        default=("cached", "one_pass"),
+        min_length=1,
+        description="In turn, in place of distillation.route; two_copies has one way only.",
+    )
     sequence_tokens: tuple[Annotated[int, Field(ge=16)], ...] = Field(
         default=(12288,), min_length=1, description="Lengths to measure, tokens a sequence."
     )
@@ -43,13 +48,14 @@ class DistillSpeedConfig(StageConfig):
         default=6 * 12288, ge=16, description="Tokens of the timed step, at least one sequence."
     )
     profile: bool = Field(
-        default=False, description="Write also where one sequence of each length spends its time."
+        default=False,
+        description="Write also where one sequence of the first length spends its time.",
     )
     training_tokens: int = Field(
         default=282_000_000, ge=1, description="Tokens of a whole distillation. SlimWise, Data."
     )
     distillation: DistillationConfig = Field(
-        default_factory=lambda: DistillationConfig(route="cached", checkpoint_layers=True),
-        description="Route, batching and loss, as a study would set them.",
+        default_factory=lambda: DistillationConfig(checkpoint_layers=True),
+        description="Batching and loss, as a study would set them.",
     )
     seed: int = Field(default=0, description="Seed of weights and tokens.")

@@ -1,13 +1,13 @@
 """Stage measure-distillation: tokens/s and memory of a step, and where its time goes."""
 
 import copy
-import gc
 import json
 import logging
 import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from slimwise.backbones.published import language_model, random_causal_model
 from slimwise.backbones.registry import backbone_for
 from slimwise.core.keep_set import KeepSet
 from slimwise.distill.batches import SplitSequence
+from slimwise.distill.config import DistillationConfig
 from slimwise.distill.loop import accumulate
 from slimwise.distill.optimiser import StudentOptimiser
 from slimwise.distill.processes import Processes
@@ -52,45 +53,67 @@ def run(config: DistillSpeedConfig, *, out: Path) -> None:
 
 def _rows(config: DistillSpeedConfig, device: torch.device, out: Path) -> Iterator[dict[str, Any]]:
     started = time.perf_counter()
-    weights_gib = None
     try:
         model = random_causal_model(
             language_model(config.shape, config.num_layers), torch.bfloat16, device, config.seed
         )
-        copies = 2 if config.implementation is Implementation.TWO_COPIES else 1
-        weights_gib = copies * sum(weight.nbytes for weight in model.parameters()) / _GIB
-        step = _step(config, model)
-        logger.info("%.1f GiB of weights, %.0f s", weights_gib, time.perf_counter() - started)
+        weights_gib = sum(weight.nbytes for weight in model.parameters()) / _GIB
+        steps = _steps(config, model)
     except torch.OutOfMemoryError as failure:
-        yield _row(config, weights_gib, None, failure=_reason(failure))
+        yield _row(config, failure=_reason(failure))
         return
-    for num_tokens in config.sequence_tokens:
-        yield _measure(config, step, num_tokens, weights_gib, device)
+    logger.info("%.1f GiB of weights, %.0f s", weights_gib, time.perf_counter() - started)
+    for route, step in steps.items():
+        for num_tokens in config.sequence_tokens:
+            row = _measure(config, step, num_tokens, device)
+            yield {**row, "route": route, "weights_gib": weights_gib}
         if config.profile:
-            _write_profile(config, step, num_tokens, out)
+            path = out.with_name(f"{out.stem}_profile_{route}.txt")
+            path.write_text(_profile(step, _sequences(config, config.sequence_tokens[0], 1)))
 
 
-def _step(config: DistillSpeedConfig, model: Any) -> Step:
-    settings = config.distillation
+def _steps(config: DistillSpeedConfig, model: Any) -> dict[str, Step]:
+    """The step of each route, on one student."""
     if config.implementation is Implementation.TWO_COPIES:
         student = _student(config, copy.deepcopy(model))
-        optimiser = StudentOptimiser(student, settings)
-
-        def straightforward(sequences: list[SplitSequence]) -> None:
-            two_copies_step(model, student, sequences, settings)
-            float(optimiser.step(0))
-
-        return straightforward
+        return {
+            "whole": partial(_two_copies_step, config, model, student, _optimiser(config, student))
+        }
     if config.blocked_delta_rule:
         use_blocked_delta_rule(model)
     student = _student(config, model)
-    optimiser = StudentOptimiser(student, settings)
+    optimiser = _optimiser(config, student)
+    return {
+        route: partial(
+            _our_step, config.distillation.model_copy(update={"route": route}), student, optimiser
+        )
+        for route in config.routes
+    }
 
-    def ours(sequences: list[SplitSequence]) -> None:
-        accumulate(student, sequences, settings, processes=Processes(0, 1))
-        float(optimiser.step(0))
 
-    return ours
+def _optimiser(config: DistillSpeedConfig, student: Student) -> StudentOptimiser:
+    return StudentOptimiser(student, config.distillation)
+
+
+def _our_step(
+    settings: DistillationConfig,
+    student: Student,
+    optimiser: StudentOptimiser,
+    sequences: list[SplitSequence],
+) -> None:
+    accumulate(student, sequences, settings, processes=Processes(0, 1))
+    float(optimiser.step(0))
+
+
+def _two_copies_step(
+    config: DistillSpeedConfig,
+    teacher: Any,
+    student: Student,
+    optimiser: StudentOptimiser,
+    sequences: list[SplitSequence],
+) -> None:
+    two_copies_step(teacher, student, sequences, config.distillation)
+    float(optimiser.step(0))
 
 
 def _student(config: DistillSpeedConfig, model: Any) -> Student:
@@ -120,11 +143,7 @@ def _sequences(config: DistillSpeedConfig, num_tokens: int, count: int) -> list[
 
 
 def _measure(
-    config: DistillSpeedConfig,
-    step: Step,
-    num_tokens: int,
-    weights_gib: float,
-    device: torch.device,
+    config: DistillSpeedConfig, step: Step, num_tokens: int, device: torch.device
 ) -> dict[str, Any]:
     sequences = _sequences(config, num_tokens, max(config.step_tokens // num_tokens, 1))
     try:
@@ -135,14 +154,11 @@ def _measure(
         step(sequences)
         seconds = time.perf_counter() - started
     except torch.OutOfMemoryError as failure:
-        reason = _reason(failure)
-        gc.collect()
-        return _row(config, weights_gib, num_tokens, failure=reason)
+        return _row(config, sequence_tokens=num_tokens, failure=_reason(failure))
     tokens_per_s = len(sequences) * num_tokens / seconds
     return _row(
         config,
-        weights_gib,
-        num_tokens,
+        sequence_tokens=num_tokens,
         num_sequences=len(sequences),
         tokens_per_s=tokens_per_s,
         peak_gib=torch.cuda.max_memory_allocated() / _GIB if device.type == "cuda" else None,
@@ -150,37 +166,30 @@ def _measure(
     )
 
 
-def _row(
-    config: DistillSpeedConfig, weights_gib: float | None, num_tokens: int | None, **found: Any
-) -> dict[str, Any]:
+def _row(config: DistillSpeedConfig, **found: Any) -> dict[str, Any]:
+    is_ours = config.implementation is Implementation.SLIMWISE
     return {
         "shape": str(config.shape),
         "num_layers": language_model(config.shape, config.num_layers).num_hidden_layers,
         "implementation": str(config.implementation),
-        "route": config.distillation.route,
-        "blocked_delta_rule": config.blocked_delta_rule,
+        "blocked_delta_rule": is_ours and config.blocked_delta_rule,
         "tensor_float32": config.tensor_float32,
-        "sequence_tokens": num_tokens,
-        "weights_gib": weights_gib,
+        "sequence_tokens": None,
         "tokens_per_s": None,
         "peak_gib": None,
         **found,
     }
 
 
-def _write_profile(config: DistillSpeedConfig, step: Step, num_tokens: int, out: Path) -> None:
-    """Operators by their own time on the device, for one sequence split in the middle."""
-    kinds = [ProfilerActivity.CPU]
+def _profile(step: Step, sequences: list[SplitSequence]) -> str:
+    """Operators by their own time on the device."""
+    kinds, key = [ProfilerActivity.CPU], "self_cpu_time_total"
     if torch.cuda.is_available():
-        kinds.append(ProfilerActivity.CUDA)
+        kinds, key = [*kinds, ProfilerActivity.CUDA], "self_device_time_total"
     with profile(activities=kinds) as profiled:
-        step(_sequences(config, num_tokens, 1))
-    key = "self_cuda_time_total" if torch.cuda.is_available() else "self_cpu_time_total"
-    table = profiled.key_averages().table(
-        sort_by=key, row_limit=_PROFILE_ROWS, max_name_column_width=70
-    )
-    path = out.with_name(f"{out.stem}_profile_{config.distillation.route}_{num_tokens}.txt")
-    path.write_text(table, encoding="utf-8")
+        step(sequences)
+    averages = profiled.key_averages()
+    return averages.table(sort_by=key, row_limit=_PROFILE_ROWS, max_name_column_width=70)
 
 
 def _reset_peak(device: torch.device) -> None:
