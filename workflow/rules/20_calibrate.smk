@@ -11,7 +11,7 @@ rule collect_stats:
         paths.log("collect_stats"),
     benchmark:
         paths.benchmark("collect_stats")
-    threads: workflow.cores
+    threads: study.calibration.cpu_threads or workflow.cores
     resources:
         **model_resources,
     params:
@@ -20,7 +20,7 @@ rule collect_stats:
         work=paths.work("calibrate"),
     # Threads that wait by spinning slow this stage 3 to 4 times where cores are shared.
     shell:
-        "OMP_WAIT_POLICY=passive slimwise collect-stats --config {params.cfg:q} --backbone {input.backbone} --out {output.stats} --work {params.work} 2> {log}"
+        "OMP_NUM_THREADS={threads} OMP_WAIT_POLICY=passive slimwise collect-stats --config {params.cfg:q} --backbone {input.backbone} --out {output.stats} --work {params.work} 2> {log}"
 
 
 rule score_experts:

@@ -44,4 +44,5 @@ class CalibrationConfig(StageConfig):
     seed: int = Field(default=0, description="Seed of the drawn sequences.")
     dtype: Literal["float32", "bfloat16"] = Field(default="bfloat16", description="Compute type.")
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="Where to observe.")
+    cpu_threads: int = Field(default=0, ge=0, description="Threads on CPU; 0 = all cores.")
     save_every_batches: int = Field(default=50, ge=1, description="Resume point interval, batches.")
