@@ -22,6 +22,7 @@ while [ "$1" != --out ]; do shift; done
 out=$2
 case $stage in
     export-decoder | distill-decoder) files=$out/manifest.json ;;
+    grade-answers) files="$out ${out%/*}/disagreements.csv" ;;
     write-tables)
         files=$(echo $out/{accuracy,table_{1..4},keep_set_overlap,stage_times}.{csv,md}) ;;
     draw-figures)
