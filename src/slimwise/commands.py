@@ -96,6 +96,13 @@ COMMANDS = (
         (Flag("backbone"), Flag("out"), Flag("work")),
     ),
     Command(
+        "measure-scoring",
+        "Measure the speed of collecting statistics on a published shape.",
+        "slimwise.calibrate.speed.run:run",
+        "slimwise.calibrate.speed.config:ScoringSpeedConfig",
+        (Flag("out"),),
+    ),
+    Command(
         "score-experts",
         "Rank experts by every criterion.",
         "slimwise.score.run:run",
@@ -123,6 +130,13 @@ COMMANDS = (
         (Flag("backbone"), Flag("keep_set"), Flag("trained", default=_nothing), Flag("out")),
     ),
     Command(
+        "measure-export",
+        "Measure the speed of exporting a synthetic checkpoint beside a plain copy.",
+        "slimwise.export.speed.run:run",
+        "slimwise.export.speed.config:ExportSpeedConfig",
+        (Flag("out"), Flag("work")),
+    ),
+    Command(
         "distill-decoder",
         "Train what one pruned decoder needs to continue from the full model's cache.",
         "slimwise.distill.embedded:run",
@@ -135,6 +149,13 @@ COMMANDS = (
             Flag("out"),
             Flag("work"),
         ),
+    ),
+    Command(
+        "measure-distillation",
+        "Measure the speed of distillation on a published shape.",
+        "slimwise.distill.speed.run:run",
+        "slimwise.distill.speed.config:DistillSpeedConfig",
+        (Flag("out"),),
     ),
     Command(
         "generate-answers",
@@ -190,6 +211,7 @@ COMMANDS = (
             Flag("keep_set_overlap"),
             Flag("grades", many=True),
             Flag("scores"),
+            Flag("distilled", many=True),
             Flag("out"),
         ),
     ),
