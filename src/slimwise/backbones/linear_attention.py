@@ -18,12 +18,14 @@ _NORM_EPS = 1e-6
 def use_blocked_delta_rule(model: nn.Module) -> int:
     """Number of layers that now compute by core.gated_delta_rule: all of linear attention.
 
-    None if flash-linear-attention is installed, whose kernels the library takes by itself. The
+    Zero if flash-linear-attention is installed, whose kernels the library takes by itself. The
     library's reference indexes its blocks one by one, which costs gradients of full size for each:
     its backward pass grows with the square of the length. The change holds for every model of that
     class in this process.
     """
-    if importlib.util.find_spec("fla") is not None:
+    library = importlib.util.find_spec("fla")
+    # A folder of that name is a package too, of nothing; it has no origin.
+    if library is not None and library.origin is not None:
         return 0
     layers = [module for module in model.modules() if hasattr(module, "in_proj_qkv")]
     modules = {type(layer).__module__ for layer in layers}
