@@ -3,9 +3,9 @@
 import re
 import textwrap
 
-# A block that the answer never closes runs to its end.
+# A block may open within a line, and one that the answer never closes runs to its end.
 _BLOCK = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?P<code>.*?)(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)",
+    r"(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<code>.*?)(?:^[ \t]*(?P=fence)|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 
