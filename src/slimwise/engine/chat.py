@@ -81,10 +81,12 @@ def chat_answer(reply: Any, *, latency_s: float, attempts: int) -> ChatAnswer:
         message = choice["message"]
         calls = [call["function"] for call in message.get("tool_calls") or ()]
         return ChatAnswer(
-            content=message.get("content") or "",
+            content=_text(message.get("content")),
             # Older servers say reasoning_content.
-            reasoning=message.get("reasoning") or message.get("reasoning_content") or "",
-            tool_calls=tuple({key: call[key] for key in ("name", "arguments")} for call in calls),
+            reasoning=_text(message.get("reasoning") or message.get("reasoning_content")),
+            tool_calls=tuple(
+                {key: _text(call[key]) for key in ("name", "arguments")} for call in calls
+            ),
             finish_reason=choice["finish_reason"],
             prompt_tokens=usage["prompt_tokens"],
             completion_tokens=usage["completion_tokens"],
@@ -95,3 +97,8 @@ def chat_answer(reply: Any, *, latency_s: float, attempts: int) -> ChatAnswer:
         raise EngineError(
             f"the server's reply is no chat completion ({failure!r}): {str(reply)[:500]}"
         ) from failure
+
+
+def _text(value: str | None) -> str:
+    # JSON can hold halves of surrogate pairs, which no file of text can.
+    return (value or "").encode(errors="replace").decode()

@@ -22,16 +22,18 @@ class ScriptedServer:
 
     script: Callable[[str, int], str]
     attempts: Counter[str] = field(default_factory=Counter)
-    bodies: list[dict] = field(default_factory=list)
 
     async def reply(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         prompt = body["messages"][0]["content"]
-        self.bodies.append(body)
         self.attempts[prompt] += 1
         match self.script(prompt, self.attempts[prompt]):
             case "500":
                 raise web.HTTPInternalServerError
+            case "503":
+                raise web.HTTPServiceUnavailable
+            case "not json":
+                return web.Response(text='{"choices": [', content_type="application/json")
             case "400":
                 raise web.HTTPBadRequest(text="prompt too long")
             case "drop":
@@ -45,9 +47,9 @@ class ScriptedServer:
         return web.json_response({"choices": choices, "usage": usage})
 
 
-def ask(server: ScriptedServer, *, timeout_s: float = 30, requests=REQUESTS):
+def ask(server: ScriptedServer, *, timeout_s: float = 30, outage_s: float = 5, answers=None):
     """The answers as (index, content), in the order they arrived."""
-    answers: list[tuple[int, str]] = []
+    answers = [] if answers is None else answers
 
     async def session() -> None:
         app = web.Application()
@@ -60,9 +62,9 @@ def ask(server: ScriptedServer, *, timeout_s: float = 30, requests=REQUESTS):
         try:
             await ask_all(
                 url,
-                requests,
+                REQUESTS,
                 lambda index, answer: answers.append((index, answer.content)),
-                AskingLimits(concurrency=3, timeout_s=timeout_s, outage_s=5),
+                AskingLimits(concurrency=3, timeout_s=timeout_s, outage_s=outage_s),
             )
         finally:
             await runner.cleanup()
@@ -74,9 +76,10 @@ def ask(server: ScriptedServer, *, timeout_s: float = 30, requests=REQUESTS):
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch):
     monkeypatch.setattr(client, "_FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr(client, "_OUTAGE_POLL_S", 0.001)
 
 
-@pytest.mark.parametrize("failure", ["500", "drop"])
+@pytest.mark.parametrize("failure", ["500", "drop", "not json"])
 def test_failures_lose_nothing_and_repeat_nothing(failure):
     server = ScriptedServer(
         lambda prompt, attempt: failure if int(prompt) % 2 and attempt <= 3 else "answer"
@@ -105,13 +108,24 @@ def test_an_answer_that_takes_too_long_names_the_limit():
         ask(server, timeout_s=0.2)
 
 
-def test_functions_are_offered_without_a_choice_and_only_if_there_are_any():
-    server = ScriptedServer(lambda prompt, attempt: "answer")
-    tool = {"type": "function", "function": {"name": "add"}}
-    offered = ChatRequest(REQUESTS[0].messages, [tool], 1.0, 0.95, 8, seed=5)
-    ask(server, requests=[offered])
-    assert server.bodies[0]["tools"] == [tool]
-    assert server.bodies[0]["tool_choice"] == "none"
-    assert server.bodies[0]["seed"] == 5
-    ask(server, requests=REQUESTS[:1])
-    assert "tool_choice" not in server.bodies[1]
+def test_answers_on_their_way_are_waited_for_when_another_is_refused():
+    server = ScriptedServer(
+        lambda prompt, attempt: {"0": "400", "1": "hang", "2": "hang"}.get(prompt, "answer")
+    )
+    answers: list[tuple[int, str]] = []
+    with pytest.raises(EngineError, match="status 400"):
+        ask(server, answers=answers)
+    assert sorted(answers) == [(1, "1</think>"), (2, "2</think>")]
+    assert set(server.attempts) == {"0", "1", "2"}
+
+
+def test_a_server_that_is_unavailable_for_long_is_no_failed_attempt():
+    server = ScriptedServer(lambda prompt, attempt: "503" if attempt <= 20 else "answer")
+    assert len(ask(server)) == len(REQUESTS)
+    assert set(server.attempts.values()) == {21}
+
+
+def test_a_server_that_stays_unavailable_ends_the_run():
+    server = ScriptedServer(lambda prompt, attempt: "503")
+    with pytest.raises(EngineError, match=r"gone for 0\.05 s.*outage_timeout_s.*status 503"):
+        ask(server, outage_s=0.05)

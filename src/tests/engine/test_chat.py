@@ -1,0 +1,67 @@
+import pytest
+
+from slimwise.core.vocabulary import ServingMode
+from slimwise.engine.chat import ChatRequest, chat_answer, request_body
+from slimwise.errors import EngineError
+
+TOOL = {"type": "function", "function": {"name": "add"}}
+USAGE = {"prompt_tokens": 3, "completion_tokens": 2}
+
+
+def request(*tools, **changes) -> ChatRequest:
+    return ChatRequest([{"role": "user", "content": "1"}], tools, 1.0, 0.95, 32768, 5, **changes)
+
+
+def answer(message: dict, finish_reason: str = "stop"):
+    choices = [{"message": message, "finish_reason": finish_reason}]
+    return chat_answer({"choices": choices, "usage": USAGE}, latency_s=0.5, attempts=2)
+
+
+def test_a_request_says_how_to_sample_and_nothing_that_ends_a_thought():
+    body = request_body(request())
+    sampling = ("temperature", "top_p", "max_tokens", "seed")
+    assert [body[key] for key in sampling] == [1.0, 0.95, 32768, 5]
+    assert body["chat_template_kwargs"] == {"enable_thinking": True}
+    assert "stop" not in body
+    assert "stop_token_ids" not in body
+    assert "tools" not in body
+    assert "tool_choice" not in body
+    assert "vllm_xargs" not in body
+
+
+def test_functions_are_offered_for_the_server_to_parse_or_for_the_text():
+    assert request_body(request(TOOL))["tool_choice"] == "none"
+    body = request_body(request(TOOL, parses_calls=True))
+    assert body["tools"] == [TOOL]
+    assert body["tool_choice"] == "auto"
+    assert "tool_choice" not in request_body(request(parses_calls=True))
+
+
+def test_a_mode_and_no_thinking_are_said():
+    body = request_body(request(mode=ServingMode.SLIMWISE, thinking=False))
+    assert body["vllm_xargs"] == {"slimwise_mode": "slimwise"}
+    assert body["chat_template_kwargs"] == {"enable_thinking": False}
+
+
+@pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
+def test_the_thought_and_the_calls_are_kept_apart(key):
+    function = {"name": "add", "arguments": '{"x": 1}'}
+    calls = [{"id": "7", "type": "function", "function": function}]
+    found = answer({"content": None, key: "I add.", "tool_calls": calls}, "tool_calls")
+    assert found.content == ""
+    assert found.reasoning == "I add."
+    assert found.tool_calls == (function,)
+    assert (found.finish_reason, found.attempts, found.latency_s) == ("tool_calls", 2, 0.5)
+    assert (found.prompt_tokens, found.completion_tokens) == (3, 2)
+
+
+def test_text_without_its_code_points_can_be_stored():
+    assert answer({"content": "a\ud83db"}).content.encode() == b"a?b"
+
+
+@pytest.mark.parametrize(
+    "reply", [{}, [], {"choices": [], "usage": USAGE}, {"choices": [{"message": None}]}]
+)
+def test_a_reply_of_another_kind_is_refused(reply):
+    with pytest.raises(EngineError, match="no chat completion"):
+        chat_answer(reply, latency_s=0.5, attempts=1)
