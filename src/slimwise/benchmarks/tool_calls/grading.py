@@ -10,10 +10,10 @@ from slimwise.benchmarks.tool_calls.categories import CATEGORIES, Expects
 from slimwise.benchmarks.tool_calls.official import Call, Checked, check_calls
 
 LENIENT, UNDECODABLE = "lenient", "undecodable"
-"""Findings: right if whole numbers in arrays may stand for floats; a call that cannot be read."""
+"""Findings: right if whole numbers in arrays may stand for floats; not readable as call or text."""
 
 _CALL_MARKS = ("<tool_call>", "<|tool_call", "<function=")
-"""How families open calls: in the text after parsing, one could not be read."""
+"""How families open calls: in the text after parsing, one that could not be read."""
 _ARRAYS = ("array", "tuple")
 
 
@@ -21,9 +21,8 @@ def grade_calls(answer: Answer, reference: Mapping[str, Any]) -> Verdict:
     """The official verdict; a call that cannot be read is none, as on the leaderboard."""
     extracted = json.dumps([[call.name, call.arguments] for call in answer.tool_calls])
     calls = _decoded(answer)
-    undecodable = calls is None or any(mark in answer.text for mark in _CALL_MARKS)
     strict, lenient = _verdicts(calls, reference)
-    findings = {LENIENT: lenient.correct, UNDECODABLE: undecodable}
+    findings = {LENIENT: lenient.correct, UNDECODABLE: _is_undecodable(calls, answer.text)}
     return Verdict(strict.correct, extracted, strict.error, findings)
 
 
@@ -58,6 +57,13 @@ def _decoded(answer: Answer) -> list[Call] | None:
             return None
         decoded.append({call.name: arguments})
     return decoded
+
+
+def _is_undecodable(calls: Sequence[Call] | None, text: str) -> bool:
+    if calls is None or any(mark in text for mark in _CALL_MARKS):
+        return True
+    # vLLM's parsers also drop what opens like a call and is none, and then nothing is left.
+    return not calls and not text.strip()
 
 
 def _checked(calls: Sequence[Call], reference: Mapping[str, Any]) -> Checked:

@@ -106,9 +106,10 @@ def test_a_call_that_cannot_be_read_is_none_and_is_counted(category, correct, ar
     assert verdict.findings[UNDECODABLE]
 
 
-def test_a_call_that_the_server_left_in_the_text_is_counted():
+@pytest.mark.parametrize("text", ["<tool_call>\n<function=f>\n<parameter=x", "", "\n\n"])
+def test_a_call_that_the_server_left_in_the_text_or_dropped_is_counted(text):
     item = {"category": "irrelevance", "functions": [], "possible": []}
-    verdict = grade_calls(Answer("<tool_call>\n<function=f>\n<parameter=x"), item)
+    verdict = grade_calls(Answer(text), item)
     assert verdict.correct
     assert verdict.findings[UNDECODABLE]
     assert not grade_calls(Answer("None can."), item).findings[UNDECODABLE]
