@@ -101,11 +101,9 @@ def _with_bound_worker(initialise: Callable[..., None]) -> Callable[..., None]:
     def initialise_and_bind(self: Any, *args: Any, **kwargs: Any) -> None:
         from vllm.platforms import current_platform
 
-        initialise(self, *args, **kwargs)
         if current_platform.is_cpu():
-            from slimwise_vllm.one_token_conv import accept_one_token
-
-            accept_one_token()
+            _prepare_cpu()
+        initialise(self, *args, **kwargs)
         settings = read_settings(self.vllm_config.additional_config)
         if settings is None:
             return
@@ -122,3 +120,11 @@ def _with_bound_worker(initialise: Callable[..., None]) -> Callable[..., None]:
         worker.load_model = load_and_bind
 
     return initialise_and_bind
+
+
+def _prepare_cpu() -> None:
+    from slimwise_vllm.nixl_progress import let_progress_thread_sleep
+    from slimwise_vllm.one_token_conv import accept_one_token
+
+    accept_one_token()
+    let_progress_thread_sleep()
