@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from slimwise.calibrate.config import CalibrationConfig
 from slimwise.core.vocabulary import DecoderId, Distillation, ServingMode
 from slimwise.distill.config import DistillationConfig
-from slimwise.engine.config import ServingConfig
+from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.errors import ConfigError
 from slimwise.export.config import ExportConfig
 from slimwise.generate.config import EvaluationConfig
@@ -51,6 +51,10 @@ class StudyConfig(StageConfig):
         default_factory=DistillationConfig, description="How pruned decoders are distilled."
     )
     serving: ServingConfig = Field(description="How decoders are served.")
+    disaggregation: DisaggregationConfig = Field(
+        default_factory=DisaggregationConfig,
+        description="How prefill and decode are served by a server each.",
+    )
     evaluation: EvaluationConfig = Field(
         description="What the decoders are asked, and how they decode."
     )

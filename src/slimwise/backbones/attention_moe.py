@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slimwise.backbones import config_keys
 from slimwise.backbones.base import ChatParsers, Config, ExpertLayout, MoEModules, TensorRole
 from slimwise.backbones.expert_names import ExpertNames, decoder_layers
+from slimwise.backbones.kv_geometry import ATTENTION_KEYS, kv_geometry
 from slimwise.backbones.qwen_chat import qwen_chat_parsers
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
 
@@ -56,6 +57,9 @@ class AttentionMoeBackbone:
 
     def dtype(self, config: Config) -> str:
         return config_keys.dtype(config)
+
+    def kv_geometry(self, config: Config) -> Mapping[str, Any]:
+        return kv_geometry(config, *ATTENTION_KEYS)
 
     def moe_layers(self, config: Config) -> tuple[int, ...]:
         dense = set(config.get("mlp_only_layers") or ())

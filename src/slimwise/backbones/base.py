@@ -108,6 +108,10 @@ class Backbone(Protocol):
         """Type of the weights as torch spells it, "bfloat16"."""
         ...
 
+    def kv_geometry(self, config: Config) -> Mapping[str, Any]:
+        """What decides layout and meaning of KV cache and recurrent state, by name."""
+        ...
+
     def moe_layers(self, config: Config) -> tuple[int, ...]:
         """Numbers of the layers that have experts, ascending."""
         ...

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from slimwise.backbones import config_keys
 from slimwise.backbones.base import ChatParsers, Config, ExpertLayout, MoEModules, TensorRole
 from slimwise.backbones.expert_names import ExpertNames, decoder_layers
+from slimwise.backbones.kv_geometry import (
+    ATTENTION_KEYS,
+    SHARED_ATTENTION_KEYS,
+    kv_geometry,
+)
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
 from slimwise.errors import BackboneError
 
@@ -42,6 +48,9 @@ class Gemma4MoeBackbone:
 
     def dtype(self, config: Config) -> str:
         return config_keys.dtype(_text(config), config)
+
+    def kv_geometry(self, config: Config) -> Mapping[str, Any]:
+        return kv_geometry(_text(config), *ATTENTION_KEYS, *SHARED_ATTENTION_KEYS)
 
     def moe_layers(self, config: Config) -> tuple[int, ...]:
         text = _text(config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from slimwise.backbones import config_keys
@@ -14,6 +15,11 @@ from slimwise.backbones.base import (
     TensorRole,
 )
 from slimwise.backbones.expert_names import ExpertNames, decoder_layers
+from slimwise.backbones.kv_geometry import (
+    ATTENTION_KEYS,
+    GATED_DELTA_NET_KEYS,
+    kv_geometry,
+)
 from slimwise.backbones.qwen_chat import qwen_chat_parsers
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
 
@@ -51,6 +57,9 @@ class Qwen35MoeBackbone:
 
     def dtype(self, config: Config) -> str:
         return config_keys.dtype(_text(config), config)
+
+    def kv_geometry(self, config: Config) -> Mapping[str, Any]:
+        return kv_geometry(_text(config), *ATTENTION_KEYS, *GATED_DELTA_NET_KEYS)
 
     def moe_layers(self, config: Config) -> tuple[int, ...]:
         return tuple(range(config_keys.count(_text(config), "num_hidden_layers")))

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Never
 
 from slimwise.artifacts.pool_files import PoolFiles
+from slimwise.core.vocabulary import ServingMode
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import EngineError
 
@@ -42,6 +43,14 @@ class ServerCommand:
     environment: Mapping[str, str]
     folder: Path | None = None
 
+    def with_environment(self, variables: Mapping[str, str]) -> "ServerCommand":
+        """The same command with these variables too."""
+        return replace(self, environment={**self.environment, **variables})
+
+    def with_arguments(self, *arguments: str) -> "ServerCommand":
+        """The same command with these arguments last, where they win."""
+        return replace(self, arguments=(*self.arguments, *arguments))
+
 
 def this_host() -> Host:
     """The host of this process; EngineError if vLLM is not installed."""
@@ -56,10 +65,12 @@ def server_command(
     parent: int,
     host: Host,
     pools: Mapping[str, PoolFiles | Path] = NO_POOLS,
+    default_mode: ServingMode = ServingMode.FULL,
 ) -> ServerCommand:
     """How to serve the model folder as SERVED_NAME until process `parent` ends.
 
-    pools are the files of each, or its keep-set file alone, by the name that requests choose.
+    pools are the files of each, or its keep-set file alone, by the name that requests choose;
+    requests that choose none get the first of them in the default mode.
     On CPU an engine has one thread a core, unless the configuration says otherwise.
     """
     shared = (
@@ -75,7 +86,7 @@ def server_command(
         # Otherwise a model folder's generation_config.json sets top-k and penalties unasked.
         *("--generation-config", "vllm"),
         *("--uvicorn-log-level", "warning"),
-        *_pool_arguments(pools),
+        *_pool_arguments(pools, default_mode),
     )
     environment = {"VLLM_NO_USAGE_STATS": "1", "TOKENIZERS_PARALLELISM": "false"}
     if model.is_absolute():
@@ -87,20 +98,29 @@ def server_command(
     return ServerCommand((*shared, *_cuda_arguments(config), *config.extra_args), environment)
 
 
-def _pool_arguments(pools: Mapping[str, PoolFiles | Path]) -> tuple[str, ...]:
+def _pool_arguments(
+    pools: Mapping[str, PoolFiles | Path], default_mode: ServingMode
+) -> tuple[str, ...]:
     if not pools:
         return ()
     named = {name: PoolFiles.model_validate(files) for name, files in pools.items()}
     dumped = {
         name: files.model_dump(mode="json", exclude_none=True) for name, files in named.items()
     }
-    settings = {"pools": dumped, "default_pool": next(iter(named))}
+    settings = {
+        "pools": dumped,
+        "default_pool": next(iter(named)),
+        "default_mode": default_mode,
+    }
     return ("--additional-config", json.dumps({"slimwise": settings}))
 
 
 def _cuda_arguments(config: ServingConfig) -> tuple[str, ...]:
-    eager = ("--enforce-eager",) if config.enforce_eager else ()
-    return ("--gpu-memory-utilization", str(config.gpu_memory_share), *eager)
+    return (
+        *("--gpu-memory-utilization", str(config.gpu_memory_share)),
+        *("--tensor-parallel-size", str(config.gpus)),
+        *(("--enforce-eager",) if config.enforce_eager else ()),
+    )
 
 
 def _cpu_arguments(config: ServingConfig) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How decoders are served."""
+"""How decoders are served, by one server or by one for each phase."""
 
 from typing import Literal
 
@@ -14,6 +14,7 @@ class ServingConfig(StageConfig):
     max_model_len_tokens: int = Field(ge=16, description="Prompt plus output limit, tokens.")
     max_num_seqs: int = Field(default=128, ge=1, description="Sequences in one engine step.")
     kv_cache_gib: float = Field(default=4.0, gt=0, description="KV cache on CPU, GiB.")
+    gpus: int = Field(default=1, ge=1, description="GPUs of one server, its tensor parallel size.")
     gpu_memory_share: float = Field(default=0.9, gt=0, le=1, description="Share of a GPU's memory.")
     cpu_threads: int = Field(
         default=0, ge=0, description="OpenMP threads of a CPU engine; 0 = all cores."
@@ -29,4 +30,33 @@ class ServingConfig(StageConfig):
         default=120, ge=0, description="Seconds to wait for a server that has gone to come back."
     )
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
+    port: int = Field(default=0, ge=0, le=65535, description="Port to listen on; 0 = a free one.")
     extra_args: tuple[str, ...] = Field(default=(), description="Further vLLM server arguments.")
+
+
+class DisaggregationConfig(StageConfig):
+    prefill_urls: tuple[str, ...] = Field(
+        default=(),
+        description="Addresses of prefill servers that run elsewhere; none = start one here.",
+    )
+    decode_urls: tuple[str, ...] = Field(
+        default=(),
+        description="Addresses of decode servers that run elsewhere; none = start one here.",
+    )
+    kv_host: str = Field(
+        default="127.0.0.1", description="Address at which other servers reach this host's KV."
+    )
+    ucx_transports: str | None = Field(
+        default=None,
+        description="UCX_TLS of NIXL; null = tcp,shm,self on CPU and what UCX picks on GPU.",
+    )
+    shares_gpus: bool = Field(
+        default=False,
+        description="Both servers on the same GPUs; their gpu_memory_share must then fit.",
+    )
+    prefill_args: tuple[str, ...] = Field(
+        default=(), description="Further vLLM arguments of the prefill server."
+    )
+    decode_args: tuple[str, ...] = Field(
+        default=(), description="Further vLLM arguments of the decode server."
+    )

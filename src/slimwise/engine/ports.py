@@ -1,23 +1,28 @@
-"""Ports that this host gives to nobody else while we hold them."""
+"""A port that this host gives to nobody else while we hold it."""
 
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+
+from slimwise.errors import EngineError
 
 
 @contextmanager
-def reserved_ports(host: str, count: int) -> Iterator[tuple[int, ...]]:
-    """Different free ports of an address of this host, ours until the block ends.
+def reserved_port(host: str, port: int = 0) -> Iterator[int]:
+    """The port of an address of this host, 0 for a free one, ours until the block ends.
 
     The kernel hands out no port on which a socket is bound, and lets a server that sets
     SO_REUSEADDR (vLLM, ZeroMQ and the router do) listen beside one that never listens. So there is
     no moment between choosing a port and using it, and a server may come back to its port.
+    EngineError if the address is not of this host or somebody has the port.
     """
-    with ExitStack() as held:
-        yield tuple(_bind(held.enter_context(socket.socket()), host) for _ in range(count))
-
-
-def _bind(holder: socket.socket, host: str) -> int:
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind((host, 0))
-    return holder.getsockname()[1]
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            holder.bind((host, port))
+        except OSError as failure:
+            raise EngineError(
+                f"port {port} of {host} cannot be had: {failure.strerror}. Set serving.host to an "
+                "address of this host, and serving.port to a free port or 0."
+            ) from failure
+        yield holder.getsockname()[1]

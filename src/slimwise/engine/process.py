@@ -14,10 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slimwise.artifacts.pool_files import PoolFiles
-from slimwise.engine.command import NO_POOLS, ServerCommand, server_command, this_host
+from slimwise.engine.command import (
+    NO_POOLS,
+    Device,
+    Host,
+    ServerCommand,
+    server_command,
+    this_host,
+)
 from slimwise.engine.config import ServingConfig
-from slimwise.engine.ports import reserved_ports
+from slimwise.engine.ports import reserved_port
 from slimwise.errors import EngineError
+from slimwise.gpu_lease import VISIBLE, leased_gpus
 
 _log = logging.getLogger(__name__)
 _POLL_S = 0.1
@@ -43,6 +51,7 @@ class RunningServers:
 
     def __init__(self) -> None:
         self._processes: list[tuple[Server, subprocess.Popen[bytes]]] = []
+        self._num_healthy = 0
 
     def start(self, server: Server) -> None:
         """Start the process; that it answers is for wait_until_healthy to say."""
@@ -60,9 +69,9 @@ class RunningServers:
         self._processes.append((server, process))
 
     def wait_until_healthy(self, timeout_s: float) -> None:
-        """Return when all of them answer; EngineError if one ends or takes longer."""
+        """Return when those started last answer too; EngineError if one ends or takes longer."""
         start = time.monotonic()
-        for server, process in self._processes:
+        for server, process in self._processes[self._num_healthy :]:
             while not _is_healthy(server.base_url):
                 self.raise_if_ended("before it was healthy")
                 if time.monotonic() > start + timeout_s:
@@ -75,6 +84,7 @@ class RunningServers:
                 raise EngineError(
                     f"another server answers at {server.base_url}; {server.name} has ended."
                 )
+            self._num_healthy += 1
             _log.info("%s healthy after %.1f s", server.name, time.monotonic() - start)
 
     def raise_if_ended(self, when: str) -> None:
@@ -118,13 +128,27 @@ def serve(
     Its output is kept in the log file. EngineError with the last lines of it if the server ends
     or is not healthy in time, also if it ends during the block.
     """
-    with reserved_ports(config.host, 1) as (port,):
+    host = this_host()
+    with reserved_port(config.host, config.port) as port, gpu_environment(host, config) as gpus:
         command = server_command(
-            model, config, port=port, parent=os.getpid(), host=this_host(), pools=pools
-        )
+            model, config, port=port, parent=os.getpid(), host=host, pools=pools
+        ).with_environment(gpus)
         base_url = f"http://{config.host}:{port}"
         with run_server(command, base_url, log, start_timeout_s=config.start_timeout_s):
             yield base_url
+
+
+@contextmanager
+def gpu_environment(host: Host, config: ServingConfig) -> Iterator[Mapping[str, str]]:
+    """What gives a server its own GPUs, for as long as the block runs; nothing on CPU.
+
+    EngineError if too few are free.
+    """
+    if host.device is Device.CPU:
+        yield {}
+        return
+    with leased_gpus(config.gpus) as gpus:
+        yield {VISIBLE: ",".join(gpus)}
 
 
 @contextmanager

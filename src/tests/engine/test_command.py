@@ -30,6 +30,7 @@ def test_pools_reach_the_plugin_by_name():
             "kd": {"keep_set": "/half.json", "trained": "/kd/manifest.json"},
         },
         "default_pool": "half",
+        "default_mode": "full",
     }
 
 

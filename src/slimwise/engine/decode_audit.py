@@ -1,0 +1,79 @@
+"""How much of the prompts the decode servers computed, which should be the last token at most.
+
+A decode server that is preempted, reuses its own cache, or is asked without transfer parameters
+prefills with the decoder's weights and answers all the same. Only its counters tell.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from slimwise.engine.metrics import ServerMetrics, read_metrics
+from slimwise.errors import EngineError
+
+_BY_SOURCE = "vllm:prompt_tokens_by_source_total"
+_FIRST_TOKENS = "vllm:time_to_first_token_seconds_count"
+
+
+@dataclass(frozen=True)
+class DecodeCounts:
+    """Sums over the decode servers since they started; subtract two for a run in between."""
+
+    num_requests: int
+    """Requests that have their first token."""
+    computed_prompt_tokens: int
+    """The last token of a prompt counts for hybrids, and for prompts of one token, only."""
+    locally_cached_prompt_tokens: int
+    received_prompt_tokens: int
+    num_preemptions: int
+
+    def __sub__(self, earlier: "DecodeCounts") -> "DecodeCounts":
+        return DecodeCounts(
+            *(getattr(self, each.name) - getattr(earlier, each.name) for each in fields(self))
+        )
+
+    @property
+    def wrongly_computed_prompt_tokens(self) -> int:
+        """Prompt tokens beyond one a request."""
+        return max(self.computed_prompt_tokens - self.num_requests, 0)
+
+    def faults(self) -> tuple[str, ...]:
+        """What makes the answers between two counts those of another method, worst first."""
+        found = {
+            "prompt tokens beyond the last were computed by the decode server": (
+                self.wrongly_computed_prompt_tokens
+            ),
+            "prompt tokens came from the decode server's own cache": (
+                self.locally_cached_prompt_tokens
+            ),
+            "preemptions made the decode server compute a prompt again": self.num_preemptions,
+        }
+        return tuple(f"{number} {what}" for what, number in found.items() if number)
+
+
+def decode_counts(base_urls: Sequence[str]) -> DecodeCounts:
+    """The sums as of now; EngineError if a server does not answer."""
+    each = [_counts(read_metrics(base_url)) for base_url in base_urls]
+    return DecodeCounts(
+        *(sum(getattr(one, field.name) for one in each) for field in fields(DecodeCounts))
+    )
+
+
+def refuse_faults(counts: DecodeCounts) -> None:
+    """EngineError if the decode servers prefilled: the answers are not those of SlimWise."""
+    faults = counts.faults()
+    if faults:
+        raise EngineError(
+            f"the answers to {counts.num_requests} requests are invalid: {'; '.join(faults)}. "
+            "After preemptions, lower serving.max_num_seqs or give the decode server more KV "
+            "cache; otherwise ask through the router only."
+        )
+
+
+def _counts(scrape: ServerMetrics) -> DecodeCounts:
+    return DecodeCounts(
+        num_requests=int(scrape.total(_FIRST_TOKENS)),
+        computed_prompt_tokens=int(scrape.total(_BY_SOURCE, source="local_compute")),
+        locally_cached_prompt_tokens=int(scrape.total(_BY_SOURCE, source="local_cache_hit")),
+        received_prompt_tokens=int(scrape.total(_BY_SOURCE, source="external_kv_transfer")),
+        num_preemptions=int(scrape.total("vllm:num_preemptions_total")),
+    )

@@ -1,0 +1,54 @@
+"""A server's Prometheus metrics, as it reports them at this moment."""
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from slimwise.errors import EngineError
+
+_TIMEOUT_S = 10
+
+
+@dataclass(frozen=True)
+class ServerMetrics:
+    """The samples of one scrape."""
+
+    base_url: str
+    samples: tuple[Sample, ...]
+
+    def total(self, name: str, **labels: str) -> float:
+        """Sum over the samples of that name with these labels; 0 if there are none."""
+        return sum(sample.value for sample in self._named(name, labels))
+
+    def labels(self, name: str) -> dict[str, str]:
+        """Labels of the first sample of that name; EngineError if there is none."""
+        for sample in self._named(name, {}):
+            return dict(sample.labels)
+        raise EngineError(
+            f"{self.base_url}/metrics has no {name}: it is not a vLLM server of a version that "
+            "SlimWise knows. Check the address."
+        )
+
+    def _named(self, name: str, labels: dict[str, str]) -> Iterable[Sample]:
+        return (
+            sample
+            for sample in self.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        )
+
+
+def read_metrics(base_url: str) -> ServerMetrics:
+    """What the server reports now; EngineError if it does not answer."""
+    try:
+        with urllib.request.urlopen(f"{base_url}/metrics", timeout=_TIMEOUT_S) as reply:
+            text = reply.read().decode()
+    except (urllib.error.URLError, OSError) as failure:
+        raise EngineError(f"{base_url}/metrics cannot be read: {failure}.") from failure
+    families = text_string_to_metric_families(text)
+    return ServerMetrics(
+        base_url, tuple(sample for family in families for sample in family.samples)
+    )
