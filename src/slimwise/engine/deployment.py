@@ -1,4 +1,4 @@
-"""A prefill server, a decode server and a router, started and stopped as one."""
+"""What answers requests: one server, or a prefill server, a decode server and a router."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,13 +8,14 @@ from pathlib import Path
 
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.vocabulary import Phase, ServingMode
-from slimwise.engine.command import NO_POOLS, server_command, this_host
+from slimwise.engine.command import NO_POOLS, Device, Host, server_command, this_host
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.kv_check import refuse_other_cache, refuse_other_geometry
 from slimwise.engine.kv_transfer import CHECKPOINT_NAME, with_kv_transfer
 from slimwise.engine.ports import reserved_port
-from slimwise.engine.process import RunningServers, Server, gpu_environment, run_servers
+from slimwise.engine.process import RunningServers, Server, run_servers
 from slimwise.engine.router import router_command
+from slimwise.gpu_lease import VISIBLE, leased_gpus
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class ServedModel:
 class RunningDeployment:
     """Where requests go, and the servers behind that address, of which some may run elsewhere.
 
-    started are those that run here, the router last.
+    started are those that run here, the one at that address last.
     """
 
     base_url: str
@@ -41,6 +42,41 @@ class RunningDeployment:
     decode_urls: tuple[str, ...]
     started: tuple[Server, ...]
     running: RunningServers
+
+
+@contextmanager
+def serve(
+    model: Path, config: ServingConfig, log: Path, pools: Mapping[str, PoolFiles | Path] = NO_POOLS
+) -> Iterator[str]:
+    """The base URL of one server of the model folder, as serve_colocated starts it."""
+    with serve_colocated(ServedModel(model, pools), config, log) as deployment:
+        yield deployment.base_url
+
+
+@contextmanager
+def serve_colocated(
+    model: ServedModel, config: ServingConfig, log: Path
+) -> Iterator[RunningDeployment]:
+    """Both phases on one server, healthy for as long as the block runs.
+
+    Its output is kept in the log file. EngineError with the last lines of it if the server ends
+    or is not healthy in time, also if it ends during the block.
+    """
+    host = this_host()
+    with reserved_port(config.host, config.port) as port, _gpus(host, config) as gpus:
+        command = server_command(
+            model.folder,
+            config,
+            port=port,
+            parent=os.getpid(),
+            host=host,
+            pools=model.pools,
+            default_mode=model.default_mode,
+        )
+        url = f"http://{config.host}:{port}"
+        server = Server("the server", command.with_environment(gpus), url, log)
+        with run_servers([server], start_timeout_s=config.start_timeout_s) as running:
+            yield RunningDeployment(url, (url,), (url,), (server,), running)
 
 
 @contextmanager
@@ -131,7 +167,7 @@ class _Site:
 
     def _gpu_environment(self) -> Mapping[str, str]:
         if self._gpus is None or not self._layout.shares_gpus:
-            self._gpus = self._held.enter_context(gpu_environment(self._host, self._config))
+            self._gpus = self._held.enter_context(_gpus(self._host, self._config))
         return self._gpus
 
 
@@ -139,3 +175,16 @@ def _link(link: Path, target: Path) -> None:
     link.parent.mkdir(parents=True, exist_ok=True)
     link.unlink(missing_ok=True)
     link.symlink_to(target)
+
+
+@contextmanager
+def _gpus(host: Host, config: ServingConfig) -> Iterator[Mapping[str, str]]:
+    """What gives a server its own GPUs, for as long as the block runs; nothing on CPU.
+
+    EngineError if too few are free.
+    """
+    if host.device is Device.CPU:
+        yield {}
+        return
+    with leased_gpus(config.gpus) as gpus:
+        yield {VISIBLE: ",".join(gpus)}

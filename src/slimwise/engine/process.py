@@ -8,24 +8,13 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from slimwise.artifacts.pool_files import PoolFiles
-from slimwise.engine.command import (
-    NO_POOLS,
-    Device,
-    Host,
-    ServerCommand,
-    server_command,
-    this_host,
-)
-from slimwise.engine.config import ServingConfig
-from slimwise.engine.ports import reserved_port
+from slimwise.engine.command import ServerCommand
 from slimwise.errors import EngineError
-from slimwise.gpu_lease import VISIBLE, leased_gpus
 
 _log = logging.getLogger(__name__)
 _POLL_S = 0.1
@@ -116,39 +105,6 @@ class RunningServers:
             for _, process in self._processes:
                 _signal_group(process.pid, signal.SIGKILL)
                 process.wait()
-
-
-@contextmanager
-def serve(
-    model: Path, config: ServingConfig, log: Path, pools: Mapping[str, PoolFiles | Path] = NO_POOLS
-) -> Iterator[str]:
-    """The base URL of a healthy server of the model folder, for as long as the block runs.
-
-    pools are the files of each, or its keep-set file alone, by the name that requests choose.
-    Its output is kept in the log file. EngineError with the last lines of it if the server ends
-    or is not healthy in time, also if it ends during the block.
-    """
-    host = this_host()
-    with reserved_port(config.host, config.port) as port, gpu_environment(host, config) as gpus:
-        command = server_command(
-            model, config, port=port, parent=os.getpid(), host=host, pools=pools
-        ).with_environment(gpus)
-        base_url = f"http://{config.host}:{port}"
-        with run_server(command, base_url, log, start_timeout_s=config.start_timeout_s):
-            yield base_url
-
-
-@contextmanager
-def gpu_environment(host: Host, config: ServingConfig) -> Iterator[Mapping[str, str]]:
-    """What gives a server its own GPUs, for as long as the block runs; nothing on CPU.
-
-    EngineError if too few are free.
-    """
-    if host.device is Device.CPU:
-        yield {}
-        return
-    with leased_gpus(config.gpus) as gpus:
-        yield {VISIBLE: ",".join(gpus)}
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from slimwise.config_digest import config_digest
 from slimwise.core.vocabulary import DecoderId
 from slimwise.engine.client import AskingLimits
 from slimwise.engine.config import ServingConfig
-from slimwise.engine.process import serve
+from slimwise.engine.deployment import serve
 from slimwise.generate.answer_log import AnswerLog
 from slimwise.generate.asking import ask_questions
 from slimwise.generate.checks import check_prompts_fit

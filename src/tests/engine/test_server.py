@@ -17,7 +17,7 @@ from slimwise.backbones.mini.tasks.split import Split, draw_items
 from slimwise.engine.chat import ChatAnswer, ChatRequest
 from slimwise.engine.client import AskingLimits, ask_all
 from slimwise.engine.config import ServingConfig
-from slimwise.engine.process import serve
+from slimwise.engine.deployment import serve
 from slimwise.generate.chat_prompt import prompt_lengths
 from slimwise.paths import EMBEDDED_CHECKPOINT
 
@@ -119,7 +119,7 @@ def test_a_killed_parent_takes_its_server_along(tmp_path):
 import time
 from pathlib import Path
 from slimwise.engine.config import ServingConfig
-from slimwise.engine.process import serve
+from slimwise.engine.deployment import serve
 config = ServingConfig.model_validate_json({SERVING.model_dump_json()!r})
 with serve(Path({str(EMBEDDED_CHECKPOINT)!r}), config, Path({str(tmp_path / "log")!r})):
     print("healthy", flush=True)

@@ -32,7 +32,7 @@ class FakeDecoder(ThreadingHTTPServer):
 
     @contextmanager
     def serve(self, model, serving, log, pools):
-        """Stands in for slimwise.engine.process.serve."""
+        """Stands in for slimwise.engine.deployment.serve."""
         self.starts += 1
         self.pools = pools
         yield f"http://127.0.0.1:{self.server_port}"
