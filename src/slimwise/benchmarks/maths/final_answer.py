@@ -3,14 +3,22 @@
 import re
 
 _BOX = re.compile(r"\\boxed\s*\{")
+_MARKED = re.compile(r"^#{4}\s*(-?\$?\d[\d,.]*)\s*$", re.MULTILINE)
 _DIGIT_SPACING = re.compile(r"(?<=\d)(?:\\[,!; ]|\{,\}|~|[ \u00a0\u2009\u202f])(?=\d{3}(?!\d))")
 _BRACES = {"{": 1, "}": -1}
 
 
 def final_answer(text: str) -> str:
-    """The content of the last closed box as inline LaTeX, or the whole text if it has no box."""
+    """The content of the last closed box as inline LaTeX.
+
+    Without a box it is the number on the last line that begins with "####", as GSM8K's published
+    solutions end, or the whole text.
+    """
     boxed = last_boxed(text)
-    return join_digits(text) if boxed is None else as_latex(boxed)
+    if boxed is not None:
+        return as_latex(boxed)
+    marked = _MARKED.findall(text)
+    return as_latex(marked[-1]) if marked else join_digits(text)
 
 
 def as_latex(expression: str) -> str:

@@ -59,5 +59,19 @@ def test_an_unclosed_box_is_no_box():
     assert final_answer("so \\boxed{5} or \\boxed{6") == "$5$"
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("90 of 450 are 20%\n#### 20", "$20$"),
+        ("#### 7\nNo:\n#### 1,080\n", "$1,080$"),
+        ("#### 7\nso \\boxed{8}", "$8$"),
+        ("#### 3. Sum up\nIt is 12.", "#### 3. Sum up\nIt is 12."),
+    ],
+    ids=["percentage before", "last", "box first", "heading"],
+)
+def test_a_marked_line_is_the_answer_of_a_text_without_a_box(text, answer):
+    assert final_answer(text) == answer
+
+
 def test_only_groups_of_three_digits_are_joined():
     assert join_digits("1 000, 2 00, 3{,}141 and 5 0000") == "1000, 2 00, 3141 and 5 0000"
