@@ -1,5 +1,6 @@
 # REQUIRED INPUTS: {study}/70_evaluation/{decoder}/ of every decoder, 30_keep_sets/,
-#                  20_calibration/expert_scores.parquet, 10_backbone/backbone.json.
+#                  20_calibration/expert_scores.parquet, 10_backbone/backbone.json,
+#                  50_distilled/{decoder}/ of every distilled decoder.
 # OUTPUTS: {study}/80_tables/*.csv and *.md, 80_figures/, and study.json, written last.
 TABLES = expand(
     paths.table("{name}", "{suffix}"),
@@ -16,9 +17,19 @@ TABLES = expand(
 )
 FIGURES = expand(
     paths.figure("{name}", "{suffix}"),
-    name=["accuracy_by_num_kept", "output_lengths", "expert_load", "keep_set_overlap"],
+    name=[
+        "accuracy_by_num_kept",
+        "output_lengths",
+        "expert_load",
+        "keep_set_overlap",
+        "figure_3",
+        "figure_5",
+        "length_accuracy",
+        "distillation",
+    ],
     suffix=study.report.figure_formats,
 )
+FIGURES.append(paths.figure("captions", "json"))
 GRADES = [paths.grades(decoder) for decoder in study.standalone_decoders()]
 GRADES += [
     paths.grades(paths.colocated(decoder)) for decoder in study.colocated_decoders()
@@ -59,6 +70,7 @@ rule draw_figures:
         keep_set_overlap=paths.table("keep_set_overlap"),
         grades=GRADES,
         scores=paths.expert_scores,
+        distilled=[paths.trained(decoder) for decoder in study.distilled_decoders()],
     output:
         FIGURES,
     log:
@@ -72,7 +84,7 @@ rule draw_figures:
         code=code_digest("slimwise.report.figures.run"),
         out=paths.figures,
     shell:
-        "slimwise draw-figures --config {params.cfg:q} --accuracy {input.accuracy} --keep-set-overlap {input.keep_set_overlap} --grades {input.grades} --scores {input.scores} --out {params.out} 2> {log}"
+        "slimwise draw-figures --config {params.cfg:q} --accuracy {input.accuracy} --keep-set-overlap {input.keep_set_overlap} --grades {input.grades} --scores {input.scores} --distilled {input.distilled} --out {params.out} 2> {log}"
 
 
 # The grades stand here too: a fresh clone has the tables but not what they were made from.

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from slimwise.artifacts.backbone_record import BackboneRecord, write_backbone_record
+from slimwise.artifacts.distill_log import LOG_COLUMNS, LOG_NAME
 from slimwise.artifacts.expert_scores import write_expert_scores
 from slimwise.artifacts.grades import write_grades
 from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
@@ -75,7 +76,16 @@ def scores() -> pd.DataFrame:
 
 
 @pytest.fixture
-def study(tmp_path, grades, scores) -> StudyPaths:
+def distill_log() -> pd.DataFrame:
+    """Forty steps of 500 tokens, 300 of them the student's."""
+    steps = np.arange(40)
+    log = pd.DataFrame(0.5, index=steps, columns=list(LOG_COLUMNS))
+    falling = {"step": steps, "loss": 1 / (steps + 1), "kl": 0.5 / (steps + 1)}
+    return log.assign(**falling, sequence_tokens=500, student_tokens=300)
+
+
+@pytest.fixture
+def study(tmp_path, grades, scores, distill_log) -> StudyPaths:
     """The study's files as earlier stages would leave them."""
     paths = StudyPaths.of("mini", tmp_path)
     shape = MoEShape(
@@ -97,6 +107,9 @@ def study(tmp_path, grades, scores) -> StudyPaths:
     for criterion, num_kept in product((Criterion.MASS, Criterion.REAP), (32, 16)):
         path = paths.keep_set(criterion, num_kept)
         write_keep_set(path, _keep_set(scores, criterion, num_kept), PROVENANCE)
+    distilled = paths.trained("reap-m32-kd_uniform")
+    distilled.parent.mkdir(parents=True)
+    distill_log.to_csv(distilled.parent / LOG_NAME, index=False)
     timing = paths.benchmark("score_experts")
     timing.parent.mkdir(parents=True)
     timing.write_text("s\th:m:s\n2.5\t0:00:02\n")

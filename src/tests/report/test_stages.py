@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from slimwise.artifacts.captions import read_captions
 from slimwise.artifacts.tables import PROVENANCE_COLUMNS, read_table
 from slimwise.errors import ArtifactError
 from slimwise.report.config import ReportConfig
@@ -45,18 +46,20 @@ def test_accuracy_carries_the_provenance_of_the_grades(tabulated):
     assert origins == [["abc1234", "2026-11-30T07:00:00+00:00", "CPU, 2 cores"]]
 
 
-def test_every_figure_in_every_configured_format(tabulated):
+def test_every_figure_in_every_configured_format_and_a_caption_each(tabulated):
     draw_figures(
-        ReportConfig(figure_formats=("png", "pdf"), dpi=60),
+        ReportConfig(figure_formats=("png", "pdf"), dpi=60, bootstrap_resamples=100),
         accuracy=tabulated.table("accuracy"),
         keep_set_overlap=tabulated.table("keep_set_overlap"),
-        grades=[tabulated.grades("full"), tabulated.grades("reap-m16")],
+        grades=[tabulated.grades(name) for name in ("full", "reap-m32", "reap-m16", "mass-m32")],
         scores=tabulated.expert_scores,
-        out=tabulated.figure("accuracy_by_num_kept").parent,
+        distilled=[tabulated.trained("reap-m32-kd_uniform")],
+        out=tabulated.figures,
     )
-    names = ("accuracy_by_num_kept", "output_lengths", "expert_load", "keep_set_overlap")
-    expected = {tabulated.figure(name, suffix) for name in names for suffix in ("png", "pdf")}
-    assert set(tabulated.figure("expert_load").parent.iterdir()) == expected
+    names = set(read_captions(tabulated.figure("captions", "json")))
+    assert {"figure_3", "figure_5", "length_accuracy", "distillation", "expert_load"} < names
+    drawn = {tabulated.figure(name, suffix) for name in names for suffix in ("png", "pdf")}
+    assert set(tabulated.figures.iterdir()) == drawn | {tabulated.figure("captions", "json")}
 
 
 def test_a_missing_grade_file_is_refused(study):

@@ -26,7 +26,9 @@ case $stage in
     write-tables)
         files=$(echo $out/{accuracy,table_{1..4},keep_set_overlap,stage_times}.{csv,md}) ;;
     draw-figures)
-        files=$(echo $out/{accuracy_by_num_kept,output_lengths,expert_load,keep_set_overlap}.png) ;;
+        files=$(echo $out/{accuracy_by_num_kept,output_lengths,expert_load,keep_set_overlap}.png)
+        files="$files $(echo $out/{figure_3,figure_5,length_accuracy,distillation}.png)"
+        files="$files $out/captions.json" ;;
     *) files=$out ;;
 esac
 for file in $files; do mkdir -p "$(dirname "$file")" && touch "$file"; done

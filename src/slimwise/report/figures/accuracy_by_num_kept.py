@@ -5,22 +5,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from slimwise.core.vocabulary import Distillation, ServingMode
+from slimwise.core.vocabulary import Distillation
 from slimwise.report.figures.panels import panels_by_setting
 from slimwise.report.figures.style import (
     CRITERION_COLOURS,
-    CRITERION_MARKERS,
+    FULL_LINE,
+    MODE_LINES,
+    arm_marker,
     house_style,
     label_shares,
 )
-from slimwise.report.labels import CRITERION_LABELS, pruned_suffix
+from slimwise.report.labels import CRITERION_LABELS, arm_label
 from slimwise.report.order import NO_CRITERION
-
-_MODE_LINES: dict[str, str] = {
-    ServingMode.PRUNED: "-",
-    ServingMode.SLIMWISE: "--",
-    ServingMode.REVERSE: ":",
-}
 
 _LEGEND_COLUMNS = 5
 
@@ -56,11 +52,10 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
             line["num_kept"],
             line["accuracy_mean"],
             yerr=line["accuracy_std"].fillna(0),
-            label=CRITERION_LABELS[criterion] + pruned_suffix(mode, Distillation.NONE),
-            color=CRITERION_COLOURS[criterion],
-            marker=CRITERION_MARKERS[criterion],
-            linestyle=_MODE_LINES[mode],
+            label=f"{CRITERION_LABELS[criterion]} {arm_label(mode, Distillation.NONE)}",
+            linestyle=MODE_LINES[mode],
             capsize=2,
+            **arm_marker(criterion, mode),
         )
     for mean, std in full[["accuracy_mean", "accuracy_std"]].fillna(0).to_numpy():
         _draw_full(axes, mean, std)
@@ -71,7 +66,7 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
 def _draw_full(axes: Axes, mean: float, std: float) -> None:
     colour = CRITERION_COLOURS[NO_CRITERION]
     axes.axhspan(mean - std, mean + std, color=colour, alpha=0.2, linewidth=0)
-    axes.axhline(mean, color=colour, linestyle=(0, (4, 2)), linewidth=1.0, label="full", zorder=1)
+    axes.axhline(mean, label="full", zorder=1, **FULL_LINE)
 
 
 def _kept_counts(accuracy: pd.DataFrame) -> tuple[list[int], int]:

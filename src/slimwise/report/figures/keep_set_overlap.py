@@ -11,6 +11,7 @@ from slimwise.report.figures.style import (
     GREY,
     house_style,
     label_shares,
+    note_instead,
 )
 from slimwise.report.labels import CRITERION_LABELS
 
@@ -30,8 +31,7 @@ def draw_keep_set_overlap(overlap: pd.DataFrame) -> Figure:
         axes.set(xlabel="experts kept per layer (share of all)", ylabel="shared experts (Jaccard)")
         axes.set_ylim(0, 1.03)
         if overlap.empty:
-            axes.text(0.5, 0.5, "one criterion: no pair", ha="center", transform=axes.transAxes)
-            axes.set_xticks([])
+            note_instead(axes, "one criterion: no pair")
             return figure
         pairs = overlap.groupby(["criterion_a", "criterion_b"], sort=False)
         for index, (_, rows) in enumerate(pairs):

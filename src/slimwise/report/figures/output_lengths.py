@@ -5,9 +5,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator
 
 from slimwise.core.vocabulary import DecoderId, ServingMode
+from slimwise.report.figures.lengths_axis import set_length_axis
 from slimwise.report.figures.panels import panels_by_setting
 from slimwise.report.figures.style import CRITERION_COLOURS, GREY, house_style
 from slimwise.report.labels import decoder_label, pruned_suffix
@@ -19,8 +19,6 @@ _NUM_POINTS = 256
 _BANDWIDTH_OCTAVES = 0.15
 _RIDGE_HEIGHT = 0.85
 """Of the highest density, in distances between decoders."""
-_NUM_TICKS = 24
-"""Ticks of all length axes of a row together; more would collide."""
 _RIDGE_HEIGHT_IN = 0.22
 _TICK = {"marker": "|", "markersize": 9, "markeredgewidth": 1.4, "linestyle": ""}
 _P50 = {**_TICK, "color": "black"}
@@ -41,7 +39,7 @@ def draw_output_lengths(grades: pd.DataFrame) -> Figure:
         figure, panels = panels_by_setting(grades, row_label="{decoding}", panel_height_in=height)
         for axes, rows in panels:
             _draw_panel(axes, rows, ridges)
-        _set_length_axis(panels[0][0], grades["completion_tokens"], grades["benchmark"].nunique())
+        set_length_axis(panels[0][0], grades["completion_tokens"], grades["benchmark"].nunique())
         _draw_legend(figure)
     return figure
 
@@ -65,15 +63,6 @@ def _draw_legend(figure: Figure) -> None:
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
     figure.supxlabel("output length (tokens)")
-
-
-def _set_length_axis(axes: Axes, lengths: pd.Series, num_columns: int) -> None:
-    axes.set_xscale("log", base=2)
-    margin = 2.0 ** (3 * _BANDWIDTH_OCTAVES)
-    axes.set_xlim(max(lengths.min(), 1) / margin, lengths.max() * margin)
-    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=_NUM_TICKS // num_columns))
-    axes.xaxis.set_major_formatter(FuncFormatter(_tokens))
-    axes.minorticks_off()
 
 
 def _draw_panel(axes: Axes, rows: pd.DataFrame, ridges: list[Ridge]) -> None:
@@ -121,7 +110,3 @@ def _mark_quantiles(axes: Axes, answers: pd.DataFrame, level: int) -> None:
 def _label(decoder: DecoderId, mode: ServingMode) -> str:
     pool = decoder_label(decoder.criterion or NO_CRITERION, decoder.num_kept or 0)
     return pool + pruned_suffix(mode, decoder.distilled)
-
-
-def _tokens(value: float, _position: int) -> str:
-    return f"{value / 1024:g}k" if value >= 1024 else f"{value:g}"

@@ -6,16 +6,25 @@ from pathlib import Path
 
 import pandas as pd
 
+from slimwise.artifacts.captions import write_captions
+from slimwise.artifacts.distill_log import LOG_NAME, read_distill_log
 from slimwise.artifacts.expert_scores import read_expert_scores
 from slimwise.artifacts.grades import read_grades
 from slimwise.artifacts.tables import read_table
+from slimwise.core.vocabulary import DecoderId, Decoding
+from slimwise.provenance import current_provenance
 from slimwise.report.comparable import comparable_answers
 from slimwise.report.config import ReportConfig
 from slimwise.report.figures.accuracy_by_num_kept import draw_accuracy_by_num_kept
+from slimwise.report.figures.captions import figure_captions
+from slimwise.report.figures.distillation import draw_distillation
 from slimwise.report.figures.expert_load import draw_expert_load
 from slimwise.report.figures.keep_set_overlap import draw_keep_set_overlap
+from slimwise.report.figures.length_accuracy import draw_length_accuracy
 from slimwise.report.figures.output_lengths import draw_output_lengths
 from slimwise.report.figures.style import save_figure
+from slimwise.report.figures.training_free import draw_training_free
+from slimwise.report.statistics.bootstrap import Bootstrap
 from slimwise.report.tables.columns import ACCURACY_COLUMNS, OVERLAP_COLUMNS
 
 log = logging.getLogger(__name__)
@@ -28,22 +37,37 @@ def draw_figures(
     keep_set_overlap: Path,
     grades: Sequence[Path],
     scores: Path,
+    distilled: Sequence[Path],
     out: Path,
 ) -> None:
-    """accuracy_by_num_kept, output_lengths, expert_load and keep_set_overlap in the folder out.
+    """Every figure in the folder out, and captions.json with what is to be said of each.
 
-    accuracy and keep_set_overlap are the CSV tables that write_tables wrote.
+    accuracy and keep_set_overlap are the CSV tables that write_tables wrote; distilled are the
+    manifests of the distilled decoders, beside which their logs lie.
     """
     overlap = read_table(keep_set_overlap, OVERLAP_COLUMNS)
     accuracies = read_table(accuracy, ACCURACY_COLUMNS)
     graded = pd.concat([read_grades(path) for path in grades], ignore_index=True)
     answers = comparable_answers(graded)
+    bootstrap = Bootstrap.of(config)
     figures = {
         "accuracy_by_num_kept": draw_accuracy_by_num_kept(accuracies),
         "output_lengths": draw_output_lengths(answers),
         "expert_load": draw_expert_load(read_expert_scores(scores)),
         "keep_set_overlap": draw_keep_set_overlap(overlap),
+        "figure_3": draw_training_free(accuracies, answers, Decoding.SAMPLED, bootstrap),
+        "figure_5": draw_training_free(accuracies, answers, Decoding.GREEDY, bootstrap),
+        "length_accuracy": draw_length_accuracy(accuracies),
+        "distillation": draw_distillation(_logs(distilled)),
     }
+    captions = figure_captions(accuracies, answers)
+    assert captions.keys() == figures.keys()
     for name, figure in figures.items():
         save_figure(figure, out / name, formats=config.figure_formats, dpi=config.dpi)
+    write_captions(out / "captions.json", captions, current_provenance())
     log.info("drew %d figures as %s", len(figures), ", ".join(config.figure_formats))
+
+
+def _logs(manifests: Sequence[Path]) -> dict[DecoderId, pd.DataFrame]:
+    folders = [path.parent for path in manifests]
+    return {DecoderId.parse(path.name): read_distill_log(path / LOG_NAME) for path in folders}

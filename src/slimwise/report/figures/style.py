@@ -8,9 +8,11 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from slimwise.artifacts.atomic import atomic_file
-from slimwise.core.vocabulary import Criterion
+from slimwise.core.vocabulary import Criterion, Distillation, ServingMode
+from slimwise.report.labels import arm_label
 from slimwise.report.order import NO_CRITERION
 
 PAGE_WIDTH_IN = 7.0
@@ -18,6 +20,8 @@ PAGE_WIDTH_IN = 7.0
 
 COLUMN_WIDTH_IN = 3.4
 """Width of one of its columns, inches."""
+
+_NOTE_HEIGHT_IN = 0.8
 
 GREY = "#6e6e6e"
 LIGHT_GREY = "#d9d9d9"
@@ -37,6 +41,28 @@ CRITERION_MARKERS: dict[str, str] = {
     Criterion.REAP: "^",
     Criterion.FREQUENCY: "v",
 }
+
+FULL_LINE: dict[str, Any] = {
+    "color": CRITERION_COLOURS[NO_CRITERION],
+    "linestyle": (0, (4, 2)),
+    "linewidth": 1.0,
+}
+"""A level of the full decoder."""
+
+MODE_LINES: dict[str, str] = {
+    ServingMode.FULL: "-",
+    ServingMode.PRUNED: "--",
+    ServingMode.SLIMWISE: "-",
+    ServingMode.REVERSE: ":",
+}
+_MODE_FILLS: dict[str, dict[str, Any]] = {
+    ServingMode.FULL: {},
+    ServingMode.PRUNED: {"markerfacecolor": "white"},
+    ServingMode.SLIMWISE: {},
+    ServingMode.REVERSE: {"fillstyle": "left", "markerfacecoloralt": "white"},
+}
+_DISTILLED_MARKERS: dict[str, str] = {Distillation.UNIFORM: "*", Distillation.ZERO: "X"}
+_DISTILLED_SIZE = 6.5
 
 _RC: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -87,12 +113,49 @@ def house_style() -> Iterator[None]:
         yield
 
 
+def arm_marker(criterion: str, mode: str, distilled: str = Distillation.NONE) -> dict[str, Any]:
+    """Line properties that tell criterion and arm apart, in grey too.
+
+    The criterion gives the colour and, without distillation, the shape; the mode the filling.
+    """
+    is_distilled = distilled in _DISTILLED_MARKERS
+    return {
+        "color": CRITERION_COLOURS[criterion],
+        "marker": _DISTILLED_MARKERS[distilled] if is_distilled else CRITERION_MARKERS[criterion],
+        "markersize": _DISTILLED_SIZE if is_distilled else mpl.rcParams["lines.markersize"],
+        **_MODE_FILLS[mode],
+    }
+
+
+def arm_handle(mode: str, distilled: str = Distillation.NONE, **line: Any) -> Line2D:
+    """What a legend shows for an arm whatever the criterion: the full decoder's, else a circle."""
+    marker = arm_marker(NO_CRITERION, mode, distilled)
+    if distilled == Distillation.NONE and mode != ServingMode.FULL:
+        marker["marker"] = "o"
+    return Line2D([], [], label=arm_label(mode, distilled), **{**marker, **line})
+
+
 def label_shares(axes: Axes, counts: Sequence[float], num_experts: int) -> None:
     """A logarithmic axis of kept experts with a tick at each count, its share underneath."""
     axes.set_xscale("log", base=2)
     axes.set_xticks(counts, [f"{count:g}\n{count / num_experts:.0%}" for count in counts])
     axes.minorticks_off()
     axes.margins(x=0.08)
+
+
+def note_instead(axes: Axes, note: str) -> None:
+    """The note in the middle of axes that have nothing to show."""
+    axes.text(0.5, 0.5, note, ha="center", transform=axes.transAxes)
+    axes.set_xticks([])
+
+
+def note_figure(note: str) -> Figure:
+    """A figure of a study that has nothing to show in it."""
+    figure = Figure(figsize=(PAGE_WIDTH_IN, _NOTE_HEIGHT_IN), layout="constrained")
+    axes = figure.subplots()
+    note_instead(axes, note)
+    axes.set_axis_off()
+    return figure
 
 
 def save_figure(figure: Figure, stem: Path, *, formats: Sequence[str], dpi: int) -> None:

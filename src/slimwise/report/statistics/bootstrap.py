@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from slimwise.report.config import ReportConfig
+
 Statistic = Callable[[np.ndarray], np.ndarray]
 """Of values [..., I, R], reduced over the last two axes."""
 
@@ -26,6 +28,10 @@ class Bootstrap:
     confidence: float
     seed: int
 
+    @classmethod
+    def of(cls, config: ReportConfig) -> "Bootstrap":
+        return cls(config.bootstrap_resamples, config.confidence, config.bootstrap_seed)
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -41,8 +47,12 @@ def difference_interval(
     The two may have different numbers of runs.
     """
     assert len(ours_IR) == len(theirs_IR)
-    by_item_I1 = (ours_IR.mean(axis=1) - theirs_IR.mean(axis=1))[:, None]
-    return _interval(by_item_I1, lambda values: values.mean(axis=_ITEMS_AND_RUNS), bootstrap)
+    return mean_interval((ours_IR.mean(axis=1) - theirs_IR.mean(axis=1))[:, None], bootstrap)
+
+
+def mean_interval(values_IR: np.ndarray, bootstrap: Bootstrap) -> Interval:
+    """Percentile interval of the mean over all items and runs."""
+    return _interval(values_IR, lambda values: values.mean(axis=_ITEMS_AND_RUNS), bootstrap)
 
 
 def quantile_interval(values_IR: np.ndarray, quantile: float, bootstrap: Bootstrap) -> Interval:

@@ -8,11 +8,11 @@ from slimwise.artifacts.tables import PROVENANCE_COLUMNS
 from slimwise.core.vocabulary import DecoderId
 from slimwise.errors import ArtifactError
 from slimwise.report.order import NO_CRITERION, in_table_order
+from slimwise.report.settings import SETTING
 from slimwise.report.statistics.runs import mean_and_deviation
 from slimwise.report.statistics.termination import budget_hit_rate
 from slimwise.report.tables.columns import ACCURACY_COLUMNS
 
-_SETTING = ("decoder", "mode", "deployment", "decoding", "benchmark")
 _TABLE_ORDER = (
     "criterion",
     "num_kept",
@@ -40,14 +40,14 @@ def accuracy_table(grades: pd.DataFrame, *, backbone: str, num_experts: int) -> 
     _check_runs(grades)
     rows = [
         {**_named(setting, backbone, num_experts), **_measured(answers), **_origin(answers)}
-        for setting, answers in grades.groupby(list(_SETTING), sort=False)
+        for setting, answers in grades.groupby(list(SETTING), sort=False)
     ]
     table = pd.DataFrame(rows, columns=[*ACCURACY_COLUMNS, *PROVENANCE_COLUMNS])
     return in_table_order(table, _TABLE_ORDER)
 
 
 def _named(setting: tuple[Hashable, ...], backbone: str, num_experts: int) -> dict[str, object]:
-    named = dict(zip(_SETTING, setting, strict=True))
+    named = dict(zip(SETTING, setting, strict=True))
     decoder = DecoderId.parse(str(named.pop("decoder")))
     return {
         "backbone": backbone,
@@ -78,11 +78,11 @@ def _origin(answers: pd.DataFrame) -> dict[Hashable, object]:
 
 def _check_runs(grades: pd.DataFrame) -> None:
     """ArtifactError unless every run of a setting graded the same items, each once."""
-    repeated = grades[grades.duplicated([*_SETTING, "run", "item_id"])]
+    repeated = grades[grades.duplicated([*SETTING, "run", "item_id"])]
     if not repeated.empty:
         raise ArtifactError(f"{_where(repeated)} is graded twice: delete one of the grade files.")
-    items = grades.groupby([*_SETTING, "item_id"])["run"].transform("size")
-    runs = grades.groupby(list(_SETTING))["run"].transform("nunique")
+    items = grades.groupby([*SETTING, "item_id"])["run"].transform("size")
+    runs = grades.groupby(list(SETTING))["run"].transform("nunique")
     partial = grades[items < runs]
     if not partial.empty:
         raise ArtifactError(
@@ -93,5 +93,5 @@ def _check_runs(grades: pd.DataFrame) -> None:
 
 def _where(answers: pd.DataFrame) -> str:
     first = answers.iloc[0]
-    setting = ", ".join(str(first[name]) for name in _SETTING)
+    setting = ", ".join(str(first[name]) for name in SETTING)
     return f"item {first['item_id']} of run {first['run']} ({setting})"

@@ -63,9 +63,8 @@ def write_tables(
     )
     for name, table, columns in tables:
         write_table(out / f"{name}.csv", table, columns, digits=config.table_digits)
-    bootstrap = Bootstrap(config.bootstrap_resamples, config.confidence, config.bootstrap_seed)
     comparison = comparison_table(
-        accuracies, answers, bootstrap=bootstrap, paper=read_paper_cells(paper)
+        accuracies, answers, bootstrap=Bootstrap.of(config), paper=read_paper_cells(paper)
     )
     _write_paper_tables(comparison, out, digits=config.table_digits)
     log.info(

@@ -3,14 +3,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from slimwise.core.vocabulary import DecoderId, Decoding
 from slimwise.errors import ArtifactError
 from slimwise.report.figures.accuracy_by_num_kept import draw_accuracy_by_num_kept
+from slimwise.report.figures.distillation import draw_distillation
 from slimwise.report.figures.expert_load import draw_expert_load, effective_experts, load_shares
 from slimwise.report.figures.keep_set_overlap import chance_jaccard, draw_keep_set_overlap
+from slimwise.report.figures.length_accuracy import draw_length_accuracy
 from slimwise.report.figures.output_lengths import draw_output_lengths
 from slimwise.report.figures.style import save_figure
+from slimwise.report.figures.training_free import draw_training_free
+from slimwise.report.statistics.bootstrap import Bootstrap
 from slimwise.report.tables.accuracy import accuracy_table
 from slimwise.report.tables.columns import OVERLAP_COLUMNS
+
+BOOTSTRAP = Bootstrap(num_resamples=100, confidence=0.95, seed=0)
 
 
 def tabulated_accuracy(grades: pd.DataFrame) -> pd.DataFrame:
@@ -33,25 +40,38 @@ def overlap() -> pd.DataFrame:
 
 
 @pytest.fixture
-def draw_all(accuracy, grades, scores, overlap):
+def draw_all(accuracy, grades, scores, overlap, distill_log):
     """Draws every figure anew, by name."""
+    logs = {DecoderId.parse("reap-m32-kd_uniform"): distill_log}
     return lambda: {
         "accuracy_by_num_kept": draw_accuracy_by_num_kept(accuracy),
         "output_lengths": draw_output_lengths(grades),
         "expert_load": draw_expert_load(scores),
         "keep_set_overlap": draw_keep_set_overlap(overlap),
+        "training_free": draw_training_free(accuracy, grades, Decoding.SAMPLED, BOOTSTRAP),
+        "length_accuracy": draw_length_accuracy(accuracy),
+        "distillation": draw_distillation(logs),
     }
 
 
-def test_the_same_data_gives_the_same_bytes_in_every_format(draw_all, tmp_path):
+def test_the_same_data_gives_the_same_bytes(draw_all, tmp_path):
     for folder in ("first", "second"):
         for name, figure in draw_all().items():
-            save_figure(figure, tmp_path / folder / name, formats=("png", "pdf", "svg"), dpi=60)
+            save_figure(figure, tmp_path / folder / name, formats=("svg",), dpi=60)
     files = sorted(path.name for path in (tmp_path / "first").iterdir())
-    assert len(files) == 4 * 3
+    assert len(files) == 7
     for name in files:
         first, second = ((tmp_path / folder / name).read_bytes() for folder in ("first", "second"))
         assert first == second, name
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf"])
+def test_no_format_carries_a_time_or_a_random_name(overlap, tmp_path, suffix):
+    for stem in ("first", "second"):
+        figure = draw_keep_set_overlap(overlap)
+        save_figure(figure, tmp_path / stem, formats=(suffix,), dpi=60)
+    first, second = (tmp_path / f"{stem}.{suffix}" for stem in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
 
 
 def test_the_callers_settings_survive(draw_all, tmp_path):
@@ -69,13 +89,83 @@ def test_one_panel_per_decoding_and_benchmark(accuracy, grades):
 
 
 def test_a_study_of_one_greedy_pruned_decoder_is_drawn(grades, tmp_path):
-    few = grades.query("decoder in ('full', 'reap-m32') and decoding == 'greedy'")
-    unlimited = few.assign(hit_budget=False)
+    few = grades.query("decoder in ('full', 'reap-m32') and mode != 'slimwise'")
+    unlimited = few[few["decoding"] == "greedy"].assign(hit_budget=False)
     accuracy = tabulated_accuracy(unlimited)
-    figures = (draw_accuracy_by_num_kept(accuracy), draw_output_lengths(unlimited))
+    figures = (
+        draw_accuracy_by_num_kept(accuracy),
+        draw_output_lengths(unlimited),
+        draw_training_free(accuracy, unlimited, Decoding.GREEDY, BOOTSTRAP),
+        draw_length_accuracy(accuracy),
+    )
     for index, figure in enumerate(figures):
         save_figure(figure, tmp_path / str(index), formats=("png",), dpi=60)
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == len(figures)
+
+
+def notes(figure):
+    return [text.get_text() for axes in figure.axes for text in axes.texts]
+
+
+def test_a_note_stands_in_for_what_a_study_lacks(grades):
+    lone = grades.query("decoder == 'full' and decoding == 'greedy'")
+    accuracy = tabulated_accuracy(lone)
+    sampled = draw_training_free(accuracy, lone, Decoding.SAMPLED, BOOTSTRAP)
+    assert notes(sampled) == ["no sampled answers in this study"]
+    assert notes(draw_length_accuracy(accuracy)) == ["no pruned decoder in this study"]
+    assert notes(draw_distillation({})) == ["no distilled decoder in this study"]
+
+
+def test_the_full_decoder_alone_is_drawn(grades):
+    lone = grades[grades["decoder"] == "full"]
+    figure = draw_training_free(tabulated_accuracy(lone), lone, Decoding.GREEDY, BOOTSTRAP)
+    assert [axes.get_title() for axes in figure.axes[:2]] == [
+        "mini maths (n = 8)",
+        "mini tools (n = 8)",
+    ]
+
+
+def test_training_free_compares_two_modes_at_half_and_no_distilled_decoder(accuracy, grades):
+    figure = draw_training_free(accuracy, grades, Decoding.SAMPLED, BOOTSTRAP)
+    upper, lower = figure.axes[0], figure.axes[2]
+    assert [label.get_text() for label in upper.get_xticklabels()] == ["Mass 32", "REAP 32"]
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["full", "pruned", "slimwise", "(a) 95% interval over items"]
+    # Marked on the left, pruned Mass and REAP, and on the right REAP's slimwise.
+    is_shown = accuracy.eval("benchmark == 'mini_maths' and decoding == 'sampled'")
+    at_half = accuracy[is_shown & (accuracy["num_kept"] == 32) & (accuracy["distilled"] == "none")]
+    places, accuracies = zip(*marked_points(upper), strict=True)
+    assert places == pytest.approx((-0.14, 0.86, 1.14))
+    assert list(accuracies) == list(at_half["accuracy_mean"])
+    assert len(marked_points(lower)) == 3
+
+
+def marked_points(axes):
+    """Where lines with a marker begin."""
+    lines = [line for line in axes.lines if line.get_marker() != "None"]
+    return [tuple(np.asarray(line.get_xydata())[0]) for line in lines]
+
+
+def test_length_accuracy_has_a_row_a_criterion_and_an_entry_an_arm(accuracy):
+    figure = draw_length_accuracy(accuracy)
+    labels = [axes.get_ylabel() for axes in figure.axes[::2]]
+    assert labels == ["Mass: accuracy (%)", "REAP: accuracy (%)"]
+    entries = [text.get_text() for text in figure.legends[0].get_texts()]
+    arms = ["full", "pruned", "slimwise", "slimwise + distilled"]
+    assert entries == [*arms, "large to small: 32, 16 experts kept"]
+
+
+def test_training_curves_are_means_over_a_twentieth_of_the_steps(distill_log):
+    decoders = [DecoderId.parse(f"reap-m32-kd_{rule}") for rule in ("zero", "uniform")]
+    figure = draw_distillation({decoder: distill_log for decoder in decoders})
+    loss, kl = figure.axes
+    assert loss.get_title() == "REAP 32\nn = 0.012 M, 0.012 M tokens"
+    dots, means = loss.lines[:2]
+    assert np.array_equal(np.asarray(dots.get_ydata()), distill_log["loss"])
+    # A twentieth of 40 steps: the mean of two.
+    assert np.asarray(means.get_ydata())[1] == pytest.approx(distill_log["loss"][:2].mean())
+    assert kl.get_ylabel() == "KL term (nats a token)"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["s uniform", "s = 0"]
 
 
 def test_without_pairs_the_overlap_says_so(overlap):

@@ -3,8 +3,9 @@ from itertools import product
 import pandas as pd
 import pytest
 
+from slimwise.report.selection import at_half
 from slimwise.report.tables.columns import COMPARISON_COLUMNS
-from slimwise.report.tables.paper_tables import PAPER_TABLES, at_half
+from slimwise.report.tables.paper_tables import PAPER_TABLES
 
 ORIGIN = {"commit": "abc1234", "date": "2026-11-30", "hardware": "CPU"}
 
