@@ -1,18 +1,22 @@
-"""The command line: one subcommand per stage, called by the workflow's rules."""
+"""The command line: a subcommand for each stage, called by the workflow's rules, and a few more."""
 
 import argparse
+import json
 import logging
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from slimwise.commands import COMMANDS
+from slimwise.core.vocabulary import Deployment, ServingMode
 from slimwise.engine_watch import end_with_the_engine
-from slimwise.errors import SlimWiseError
+from slimwise.errors import ConfigError, SlimWiseError
 
 _REFUSED = 2
 _INTERRUPTED = 130
+_SERVE_SUMMARY = "Serve a decoder until Ctrl-C, on one server or with prefill and decode apart."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,10 +56,59 @@ def _parser() -> argparse.ArgumentParser:
     )
     documents.add_argument("--out", type=Path, default=Path("config"))
     documents.set_defaults(run=_write_config)
+    _add_serve(stages.add_parser("serve", help=_SERVE_SUMMARY, description=_SERVE_SUMMARY))
     verify = stages.add_parser("verify", help="Check that a checkpoint folder is whole.")
     verify.add_argument("model", type=Path)
     verify.set_defaults(run=_verify)
     return parser
+
+
+def _add_serve(serve: argparse.ArgumentParser) -> None:
+    serve.add_argument("model", type=Path, help="folder of the full model")
+    serve.add_argument("--mode", type=ServingMode, choices=list(ServingMode), required=True)
+    serve.add_argument("--keep-set", type=Path, help="experts that a pruned phase keeps")
+    serve.add_argument("--trained", type=Path, help="what distillation trained for that keep set")
+    serve.add_argument(
+        "--deployment", type=Deployment, choices=list(Deployment), default=Deployment.COLOCATED
+    )
+    serve.add_argument(
+        "--decode-checkpoint", type=Path, help="exported folder that holds only kept experts"
+    )
+    serve.add_argument("--port", type=int, default=8000, help="0 takes a free one")
+    serve.add_argument("--max-model-len", type=int, default=4096, help="prompt plus output, tokens")
+    serve.add_argument("--logs", type=Path, default=Path("logs"), help="folder of servers' output")
+    for section in ("serving", "disaggregation"):
+        words = f"further keys of section {section} in config/README.md"
+        serve.add_argument(f"--{section}", default="{}", metavar="JSON", help=words)
+    serve.set_defaults(run=_serve)
+
+
+def _serve(arguments: argparse.Namespace) -> None:
+    from slimwise.config import parse_slice
+    from slimwise.engine.command import SERVED_NAME
+    from slimwise.engine.config import DisaggregationConfig, ServingConfig
+    from slimwise.serve.plan import Served
+    from slimwise.serve.run import run
+
+    named = {"port": arguments.port, "max_model_len_tokens": arguments.max_model_len}
+    serving = json.dumps(named | _json_object(arguments.serving))
+    names = ("model", "mode", "deployment", "keep_set", "trained", "decode_checkpoint")
+    run(
+        Served(**{name: getattr(arguments, name) for name in names}),
+        serving=parse_slice(ServingConfig, serving),
+        layout=parse_slice(DisaggregationConfig, arguments.disaggregation),
+        logs=arguments.logs,
+        on_ready=lambda url: print(f"{url}/v1 serves the model {SERVED_NAME}", flush=True),
+    )
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text))
+    except (ValueError, TypeError) as failure:
+        raise ConfigError(
+            f"--serving {text!r} is no JSON object: {failure}. Write it like '{{\"gpus\": 2}}'."
+        ) from failure
 
 
 def _verify(arguments: argparse.Namespace) -> None:

@@ -54,3 +54,17 @@ def test_a_failure_of_the_user_is_one_line_and_status_2(tmp_path, capsys, config
     assert error.startswith("slimwise: ")
     assert error.count("\n") == 1
     assert reason in error
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--mode", "slimwise"], "needs the kept experts: name them with --keep-set."),
+        (["--mode", "full", "--serving", "dtype"], "--serving 'dtype' is no JSON object"),
+        (["--mode", "full", "--serving", '{"dtypes": 1}'], "did you mean dtype?"),
+    ],
+)
+def test_serving_refuses_before_a_server_starts(tmp_path, capsys, words, reason):
+    assert main(["serve", str(tmp_path), *words, "--logs", str(tmp_path)]) == 2
+    assert reason in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

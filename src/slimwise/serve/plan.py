@@ -1,0 +1,84 @@
+"""Which model and pools each phase is served from, told from what a practitioner names."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from slimwise.artifacts.keep_set import read_keep_set
+from slimwise.artifacts.pool_files import PoolFiles
+from slimwise.backbones.registry import inspect_checkpoint
+from slimwise.core.vocabulary import Deployment, Phase, ServingMode
+from slimwise.engine.deployment import ServedModel
+from slimwise.errors import ConfigError
+
+_POOL = "kept"
+
+
+@dataclass(frozen=True)
+class Served:
+    """The full model, and the pruned decoder as a keep set of it, as a checkpoint, or as both.
+
+    trained is the folder of what distillation trained for the keep set.
+    """
+
+    model: Path
+    mode: ServingMode
+    deployment: Deployment
+    keep_set: Path | None = None
+    trained: Path | None = None
+    decode_checkpoint: Path | None = None
+
+
+def colocated_model(served: Served) -> ServedModel:
+    """The one model that answers in that mode; ConfigError says what else must be named."""
+    if served.mode is ServingMode.FULL and served.keep_set is None:
+        return ServedModel(served.model.resolve())
+    if served.mode is ServingMode.PRUNED and served.decode_checkpoint is not None:
+        return ServedModel(_checked_checkpoint(served))
+    return _with_pool(served, served.mode)
+
+
+def phase_models(served: Served) -> tuple[ServedModel, ServedModel]:
+    """The models of prefill and decode; ConfigError says what else must be named.
+
+    A pruned phase without a checkpoint is the full model with its keep set as a pool: every token
+    of a prefill server belongs to the prompt, and a decode server knows where the prompt ends.
+    """
+    masked = {Phase.PREFILL: ServingMode.PRUNED, Phase.DECODE: ServingMode.SLIMWISE}
+    full = ServedModel(served.model.resolve())
+
+    def of(phase: Phase) -> ServedModel:
+        if not served.mode.prunes(phase):
+            return full
+        if served.decode_checkpoint is not None:
+            return ServedModel(_checked_checkpoint(served))
+        return _with_pool(served, masked[phase])
+
+    return of(Phase.PREFILL), of(Phase.DECODE)
+
+
+def _with_pool(served: Served, mode: ServingMode) -> ServedModel:
+    if served.keep_set is None:
+        remedy = "" if served.deployment is Deployment.COLOCATED else " or --decode-checkpoint"
+        raise ConfigError(
+            f"mode {served.mode} served {served.deployment} needs the kept experts: name them "
+            f"with --keep-set{remedy}."
+        )
+    trained = None if served.trained is None else served.trained.resolve()
+    pool = PoolFiles(keep_set=served.keep_set.resolve(), trained=trained)
+    return ServedModel(served.model.resolve(), {_POOL: pool}, mode)
+
+
+def _checked_checkpoint(served: Served) -> Path:
+    """The checkpoint's folder; ConfigError if it keeps another number of experts than asked."""
+    assert served.decode_checkpoint is not None
+    folder = served.decode_checkpoint.resolve()
+    if served.keep_set is None:
+        return folder
+    kept = set(read_keep_set(served.keep_set).keep_set.num_kept_per_layer)
+    found = inspect_checkpoint(folder).shape.num_experts
+    if kept != {found}:
+        raise ConfigError(
+            f"{folder} has {found} experts a layer, and {served.keep_set} keeps "
+            f"{', '.join(map(str, sorted(kept)))}. Name the checkpoint that was exported by it."
+        )
+    return folder

@@ -1,0 +1,51 @@
+"""Serves a decoder until it is stopped, and stops with everything that it started."""
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from slimwise.core.vocabulary import Deployment
+from slimwise.engine.config import DisaggregationConfig, ServingConfig
+from slimwise.engine.decode_audit import decode_counts
+from slimwise.engine.deployment import RunningDeployment, serve_colocated, serve_disaggregated
+from slimwise.serve.plan import Served, colocated_model, phase_models
+
+_log = logging.getLogger(__name__)
+_POLL_S = 1.0
+
+
+def run(
+    served: Served,
+    *,
+    serving: ServingConfig,
+    layout: DisaggregationConfig,
+    logs: Path,
+    on_ready: Callable[[str], None],
+) -> None:
+    """Call on_ready with the base URL, then serve until this process is told to stop.
+
+    EngineError with the last lines of its output if a server ends. Prompt tokens that a decode
+    server computed itself are warned of as they appear: their answers are not of this mode.
+    """
+    with _deployment(served, serving, layout, logs.resolve()) as deployment:
+        on_ready(deployment.base_url)
+        warned: tuple[str, ...] = ()
+        while True:
+            time.sleep(_POLL_S)
+            deployment.running.raise_if_ended("while it served")
+            if served.deployment is Deployment.DISAGGREGATED:
+                faults = decode_counts(deployment.decode_urls).faults()
+                for fault in set(faults) - set(warned):
+                    _log.warning("%s", fault)
+                warned = faults
+
+
+def _deployment(
+    served: Served, serving: ServingConfig, layout: DisaggregationConfig, logs: Path
+) -> AbstractContextManager[RunningDeployment]:
+    if served.deployment is Deployment.COLOCATED:
+        return serve_colocated(colocated_model(served), serving, logs / "server.log")
+    prefill, decode = phase_models(served)
+    return serve_disaggregated(prefill, decode, serving, layout, logs)

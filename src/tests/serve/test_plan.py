@@ -1,0 +1,104 @@
+"""What `slimwise serve` loads where, and what it refuses before anything starts."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
+from slimwise.artifacts.pool_files import PoolFiles
+from slimwise.core.keep_set import KeepSet
+from slimwise.core.vocabulary import Criterion, Deployment, ServingMode
+from slimwise.engine.deployment import ServedModel
+from slimwise.errors import ConfigError
+from slimwise.paths import EMBEDDED_CHECKPOINT
+from slimwise.provenance import Provenance
+from slimwise.serve.plan import Served, colocated_model, phase_models
+
+
+@pytest.fixture
+def keep_set(tmp_path) -> Path:
+    """32 of the miniature's 64 experts."""
+    record = KeepSetRecord(KeepSet((tuple(range(32)),) * 8, 64, 4), Criterion.REAP, "0", "any")
+    write_keep_set(tmp_path / "half.json", record, Provenance("", "", "", {}, ""))
+    return tmp_path / "half.json"
+
+
+@pytest.fixture
+def checkpoint(tmp_path) -> Path:
+    """A folder that says it holds 32 experts."""
+    folder = tmp_path / "half"
+    folder.mkdir()
+    config = json.loads((EMBEDDED_CHECKPOINT / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"num_experts": 32}))
+    (folder / "model.safetensors").touch()
+    return folder
+
+
+FULL = ServedModel(EMBEDDED_CHECKPOINT.resolve())
+
+
+def served(mode: str, deployment: Deployment = Deployment.COLOCATED, **named: Any) -> Served:
+    return Served(EMBEDDED_CHECKPOINT, ServingMode(mode), deployment, **named)
+
+
+def apart(mode: str, **named: Any) -> tuple[ServedModel, ServedModel]:
+    return phase_models(served(mode, Deployment.DISAGGREGATED, **named))
+
+
+def masked(mode: ServingMode, keep_set: Path, trained: Path | None = None) -> ServedModel:
+    pool = PoolFiles(keep_set=keep_set, trained=trained)
+    return ServedModel(EMBEDDED_CHECKPOINT.resolve(), {"kept": pool}, mode)
+
+
+def test_one_server_masks_by_its_default_mode(keep_set):
+    for mode in ServingMode:
+        assert colocated_model(served(mode, keep_set=keep_set)) == masked(mode, keep_set)
+
+
+def test_one_server_needs_no_keep_set_where_nothing_is_masked(checkpoint):
+    assert colocated_model(served("full")) == FULL
+    pruned = colocated_model(served("pruned", decode_checkpoint=checkpoint))
+    assert pruned == ServedModel(checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("mode", "prefill_is_pruned", "decode_is_pruned"),
+    [
+        ("full", False, False),
+        ("pruned", True, True),
+        ("slimwise", False, True),
+        ("reverse", True, False),
+    ],
+)
+def test_the_checkpoint_serves_the_phases_that_the_mode_prunes(
+    checkpoint, mode, prefill_is_pruned, decode_is_pruned
+):
+    models = {False: FULL, True: ServedModel(checkpoint)}
+    expected = models[prefill_is_pruned], models[decode_is_pruned]
+    assert apart(mode, decode_checkpoint=checkpoint) == expected
+
+
+def test_without_a_checkpoint_each_pruned_phase_masks_the_tokens_it_has(keep_set, tmp_path):
+    decode = masked(ServingMode.SLIMWISE, keep_set, tmp_path / "kd")
+    assert apart("slimwise", keep_set=keep_set, trained=tmp_path / "kd") == (FULL, decode)
+    # A prefill server is not told where the prompt ends, and has no other tokens.
+    prefill = masked(ServingMode.PRUNED, keep_set)
+    assert apart("reverse", keep_set=keep_set) == (prefill, FULL)
+
+
+@pytest.mark.parametrize("mode", ["pruned", "slimwise", "reverse"])
+def test_a_mode_that_prunes_asks_for_what_it_needs(mode):
+    with pytest.raises(ConfigError, match=rf"mode {mode} served colocated .* --keep-set\.$"):
+        colocated_model(served(mode))
+    with pytest.raises(ConfigError, match=r"--keep-set or --decode-checkpoint\.$"):
+        apart(mode)
+
+
+def test_a_checkpoint_of_another_keep_set_is_refused(checkpoint, keep_set):
+    apart("slimwise", decode_checkpoint=checkpoint, keep_set=keep_set)
+    config = json.loads((checkpoint / "config.json").read_text())
+    (checkpoint / "config.json").write_text(json.dumps(config | {"num_experts": 48}))
+    with pytest.raises(ConfigError, match=r"has 48 experts a layer, and .* keeps 32"):
+        apart("slimwise", decode_checkpoint=checkpoint, keep_set=keep_set)
