@@ -20,6 +20,7 @@ include: "workflow/rules/30_select.smk"
 include: "workflow/rules/40_export.smk"
 include: "workflow/rules/50_distill.smk"
 include: "workflow/rules/70_evaluate.smk"
+include: "workflow/rules/75_cross_check.smk"
 include: "workflow/rules/80_report.smk"
 
 
@@ -29,4 +30,5 @@ rule all:
     default_target: True
     input:
         paths.study_record,
+        CROSS_CHECKS,
         [paths.checkpoint(decoder) for decoder in study.distilled_decoders()],

@@ -187,6 +187,21 @@ COMMANDS = (
         (Flag("grades"), Flag("out")),
     ),
     Command(
+        "cross-check-scores",
+        "Set our scores of the full decoder beside lm-eval's.",
+        "slimwise.cross_check.run:run",
+        "slimwise.cross_check.config:CrossCheckConfig",
+        (
+            Flag("evaluation", slice="slimwise.generate.config:EvaluationConfig"),
+            Flag("grading", slice="slimwise.grade.config:GradeConfig"),
+            Flag("serving", slice="slimwise.engine.config:ServingConfig"),
+            Flag("backbone"),
+            Flag("grades"),
+            Flag("out"),
+            Flag("work"),
+        ),
+    ),
+    Command(
         "write-tables",
         "Write the result tables as CSV and Markdown.",
         "slimwise.report.tables.run:write_tables",

@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from slimwise.calibrate.config import CalibrationConfig
 from slimwise.core.vocabulary import DecoderId, Distillation, ServingMode
+from slimwise.cross_check.config import CrossCheckConfig
 from slimwise.distill.config import DistillationConfig
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.errors import ConfigError
@@ -61,6 +62,9 @@ class StudyConfig(StageConfig):
     grading: GradeConfig = Field(
         default_factory=GradeConfig, description="How saved answers are graded."
     )
+    cross_check: CrossCheckConfig = Field(
+        default_factory=CrossCheckConfig, description="What lm-eval is asked to measure too."
+    )
     report: ReportConfig = Field(
         default_factory=ReportConfig, description="How tables and figures look."
     )
@@ -86,6 +90,7 @@ class StudyConfig(StageConfig):
                 f"prompt in serving.max_model_len_tokens = {self.serving.max_model_len_tokens}"
             )
         self._check_evaluation()
+        self._check_cross_check()
         self._check_distillation()
         return self
 
@@ -103,6 +108,21 @@ class StudyConfig(StageConfig):
                     f"evaluation.colocated_num_kept.{mode} names {unknown[0]}, which "
                     f"selection.num_kept ({', '.join(map(str, self.selection.num_kept))}) does not"
                 )
+
+    def _check_cross_check(self) -> None:
+        asked, checked = self.evaluation, self.cross_check
+        for name in checked.benchmarks:
+            if name not in asked.benchmarks or not asked.greedy:
+                raise ValueError(
+                    f"cross_check.benchmarks names {name}, of which evaluation has no greedy "
+                    f"answers: add it to evaluation.benchmarks ({', '.join(asked.benchmarks)}) "
+                    "and set evaluation.greedy"
+                )
+        if checked.benchmarks and checked.num_items > asked.num_items:
+            raise ValueError(
+                f"cross_check.num_items = {checked.num_items} is above evaluation.num_items = "
+                f"{asked.num_items}"
+            )
 
     def _check_distillation(self) -> None:
         for key in ("criteria", "num_kept"):

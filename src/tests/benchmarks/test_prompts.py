@@ -34,7 +34,7 @@ def template(name: str) -> str:
 
 def rows(name: str, data: DataSettings) -> tuple[Mapping[str, Any], ...]:
     module = type(benchmark_named(name, data)).__module__
-    return read_data(__import__(module, fromlist=["_TEST"])._TEST, data.folder).rows
+    return read_data(__import__(module, fromlist=["TEST"]).TEST, data.folder).rows
 
 
 @pytest.mark.parametrize("name", list(TASK_FILES))
@@ -59,7 +59,7 @@ def test_shots_and_items_are_as_many_as_published(name, shots, count, data):
 def test_gsm8k_draws_shots_as_lm_evals_sampler_does(data):
     from lm_eval.api.samplers import ContextSampler
 
-    train = [dict(row) for row in read_data(gsm8k._TRAIN, data.folder).rows]
+    train = [dict(row) for row in read_data(gsm8k.TRAIN, data.folder).rows]
     sampler = ContextSampler(train, rnd=1234)
     for item in benchmark_named("gsm8k", data).items(3):
         answers = [turn["content"] for turn in item.messages if turn["role"] == "assistant"]

@@ -13,7 +13,7 @@ from slimwise.benchmarks.data import DataSource, Row, read_data
 from slimwise.benchmarks.few_shot import conversation, num_shots
 from slimwise.benchmarks.settings import USUAL, DataSettings, GradingLimits
 
-_TEST = DataSource(
+TEST = DataSource(
     dataset="evalplus/humanevalplus",
     revision="d32357cf319e50e9c8d8dab5ea876c72b0fd321b",
     split="test",
@@ -38,11 +38,11 @@ class HumanEvalPlus:
     def items(self, count: int) -> list[BenchmarkItem]:
         """The first count tasks."""
         num_shots(self.name, self.settings, default=0, limit=0)
-        return [_item(row) for row in read_data(_TEST, self.settings.folder).rows[:count]]
+        return [_item(row) for row in read_data(TEST, self.settings.folder).rows[:count]]
 
     def origin(self) -> str:
         """The data, with revision and digest."""
-        return str(read_data(_TEST, self.settings.folder))
+        return str(read_data(TEST, self.settings.folder))
 
     def grader(
         self, references: Sequence[Mapping[str, Any]], limits: GradingLimits

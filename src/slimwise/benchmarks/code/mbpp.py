@@ -12,7 +12,7 @@ from slimwise.benchmarks.data import DataSource, Row, read_data
 from slimwise.benchmarks.few_shot import conversation, num_shots
 from slimwise.benchmarks.settings import USUAL, DataSettings, GradingLimits
 
-_TEST = DataSource(
+TEST = DataSource(
     dataset="evalplus/mbppplus",
     revision="b2d74c91837c3f2a20c1299ae98133cbe7cfa077",
     split="test",
@@ -35,11 +35,11 @@ class MbppPlus:
     def items(self, count: int) -> list[BenchmarkItem]:
         """The first count tasks."""
         num_shots(self.name, self.settings, default=0, limit=0)
-        return [_item(row) for row in read_data(_TEST, self.settings.folder).rows[:count]]
+        return [_item(row) for row in read_data(TEST, self.settings.folder).rows[:count]]
 
     def origin(self) -> str:
         """The data, with revision and digest."""
-        return str(read_data(_TEST, self.settings.folder))
+        return str(read_data(TEST, self.settings.folder))
 
     def grader(
         self, references: Sequence[Mapping[str, Any]], limits: GradingLimits

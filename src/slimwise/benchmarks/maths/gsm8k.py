@@ -12,7 +12,7 @@ from slimwise.benchmarks.few_shot import conversation, num_shots
 from slimwise.benchmarks.maths.grading import maths_grader
 from slimwise.benchmarks.settings import USUAL, DataSettings, GradingLimits
 
-_TEST = DataSource(
+TEST = DataSource(
     dataset="openai/gsm8k",
     revision="740312add88f781978c0658806c59bc2815b9866",
     subset="main",
@@ -21,14 +21,14 @@ _TEST = DataSource(
     num_rows=1319,
     columns=("question", "answer"),
 )
-_TRAIN = DataSource(
-    dataset=_TEST.dataset,
-    revision=_TEST.revision,
-    subset=_TEST.subset,
+TRAIN = DataSource(
+    dataset=TEST.dataset,
+    revision=TEST.revision,
+    subset=TEST.subset,
     split="train",
     local="gsm8k/train.jsonl",
     num_rows=7473,
-    columns=_TEST.columns,
+    columns=TEST.columns,
 )
 _SHOTS_SEED = 1234  # lm-eval's: each item is preceded by shots of its own, the same in every run
 _NUM_SHOTS = 5
@@ -47,7 +47,7 @@ class Gsm8k:
 
     def items(self, count: int) -> list[BenchmarkItem]:
         """The first count items."""
-        rows = read_data(_TEST, self.settings.folder).rows[:count]
+        rows = read_data(TEST, self.settings.folder).rows[:count]
         shots = self._shots(len(rows))
         return [
             BenchmarkItem(
@@ -60,7 +60,7 @@ class Gsm8k:
 
     def origin(self) -> str:
         """Both splits, with revision and digest."""
-        return "; ".join(str(read_data(source, self.settings.folder)) for source in (_TEST, _TRAIN))
+        return "; ".join(str(read_data(source, self.settings.folder)) for source in (TEST, TRAIN))
 
     def grader(
         self, references: Sequence[Mapping[str, Any]], limits: GradingLimits
@@ -69,7 +69,7 @@ class Gsm8k:
         return maths_grader(limits)
 
     def _shots(self, num_items: int) -> list[Sequence[Row]]:
-        train = read_data(_TRAIN, self.settings.folder).rows
+        train = read_data(TRAIN, self.settings.folder).rows
         count = num_shots(self.name, self.settings, default=_NUM_SHOTS, limit=len(train))
         rng = random.Random(_SHOTS_SEED)
         return [rng.sample(train, count) for _ in range(num_items)]

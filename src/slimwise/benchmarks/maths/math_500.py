@@ -14,7 +14,7 @@ from slimwise.benchmarks.few_shot import conversation, num_shots
 from slimwise.benchmarks.maths.grading import maths_grader
 from slimwise.benchmarks.settings import USUAL, DataSettings, GradingLimits
 
-_TEST = DataSource(
+TEST = DataSource(
     dataset="HuggingFaceH4/MATH-500",
     revision="6e4ed1a2a79af7d8630a6b768ec859cb5af4d3be",
     split="test",
@@ -43,12 +43,12 @@ class Math500:
             BenchmarkItem(
                 row["unique_id"], conversation(turns, _question(row)), {"answer": row["answer"]}
             )
-            for row in read_data(_TEST, self.settings.folder).rows[:count]
+            for row in read_data(TEST, self.settings.folder).rows[:count]
         ]
 
     def origin(self) -> str:
         """The split, with revision and digest."""
-        return str(read_data(_TEST, self.settings.folder))
+        return str(read_data(TEST, self.settings.folder))
 
     def grader(
         self, references: Sequence[Mapping[str, Any]], limits: GradingLimits

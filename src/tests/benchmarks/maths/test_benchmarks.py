@@ -12,10 +12,10 @@ from slimwise.benchmarks.maths.gsm8k import gold_answer
 from slimwise.benchmarks.registry import benchmark_named
 
 SOLUTIONS = {
-    "gsm8k": lambda data: [row["answer"] for row in read_data(gsm8k._TEST, data.folder).rows],
+    "gsm8k": lambda data: [row["answer"] for row in read_data(gsm8k.TEST, data.folder).rows],
     "math_500": lambda data: [
         f"So the answer is \\boxed{{{row['answer']}}}."
-        for row in read_data(math_500._TEST, data.folder).rows
+        for row in read_data(math_500.TEST, data.folder).rows
     ],
 }
 NUM_ITEMS = 500

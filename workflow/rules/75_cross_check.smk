@@ -1,0 +1,30 @@
+# REQUIRED INPUTS: {study}/10_backbone/backbone.json, {study}/70_evaluation/full/grades.parquet.
+# OUTPUTS: {study}/80_tables/lm_eval_cross_check.csv and .md, where cross_check.benchmarks names any.
+CROSS_CHECKS = (
+    [paths.table("lm_eval_cross_check")] if study.cross_check.benchmarks else []
+)
+
+
+rule cross_check_scores:
+    input:
+        backbone=paths.backbone_record,
+        grades=paths.grades("full"),
+    output:
+        table=paths.table("lm_eval_cross_check"),
+        twin=paths.table("lm_eval_cross_check", "md"),
+    log:
+        paths.log("cross_check_scores"),
+    benchmark:
+        paths.benchmark("cross_check_scores")
+    threads: study.serving.cpu_threads or workflow.cores
+    resources:
+        **model_resources,
+    params:
+        cfg=stage_json(study.cross_check),
+        evaluation=stage_json(study.evaluation.only("full", colocated=False)),
+        grading=stage_json(study.grading),
+        serving=stage_json(study.serving),
+        code=code_digest("slimwise.cross_check.run"),
+        work=str(paths.work("cross_check")),
+    shell:
+        "slimwise cross-check-scores --config {params.cfg:q} --evaluation {params.evaluation:q} --grading {params.grading:q} --serving {params.serving:q} --backbone {input.backbone} --grades {input.grades} --out {output.table} --work {params.work} 2> {log}"
