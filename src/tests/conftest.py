@@ -1,5 +1,6 @@
-"""Tiny random models of the supported families, built by their real classes."""
+"""Tiny random models of the supported families, built by their real classes; benchmark data."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import torch
 import transformers
 
+from slimwise.benchmarks.settings import DataSettings
 from slimwise.core.moe import GateActivation, GateRule
 from slimwise.inspect.config import BackboneConfig
 from slimwise.inspect.run import run as inspect_backbone
@@ -222,3 +224,13 @@ def inspected(tmp_path) -> Callable[[Path], Path]:
         return out
 
     return inspect
+
+
+@pytest.fixture(scope="session")
+def data() -> DataSettings:
+    """Published benchmark data, if SLIMWISE_DATA names their folder or a checkout is beside it."""
+    beside = next(Path(__file__).parents[3].glob("*/data/gsm8k"), Path("absent")).parent
+    folder = Path(os.environ.get("SLIMWISE_DATA", beside))
+    if not (folder / "gsm8k").is_dir():
+        pytest.skip("needs the benchmarks' data")
+    return DataSettings(folder)

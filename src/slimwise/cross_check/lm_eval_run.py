@@ -15,8 +15,6 @@ from slimwise.cross_check.tasks import task_name
 from slimwise.engine.command import SERVED_NAME
 from slimwise.errors import EngineError
 
-_TAIL = 800
-
 
 @dataclass(frozen=True)
 class LmEvalResult:
@@ -70,9 +68,10 @@ def run_lm_eval(
             command, stdout=output, stderr=subprocess.STDOUT, env=environment, check=False
         )
     if ended.returncode:
+        last = log.read_text("utf-8", errors="replace").strip().rpartition("\n")[2]
         raise EngineError(
-            f"lm-eval ended with status {ended.returncode}: ...{log.read_text()[-_TAIL:].strip()} "
-            "Leave cross_check.benchmarks out to do without it."
+            f"lm-eval ended with status {ended.returncode}: {last}. More is in {log}. Leave "
+            "cross_check.benchmarks out to do without it."
         )
     return {name: _result(name, folder / "results") for name in benchmarks}
 

@@ -1,21 +1,6 @@
-"""Benchmark data, if a checkout has it beside it or SLIMWISE_DATA names its folder."""
-
-import os
-from pathlib import Path
-
 import pytest
 
-from slimwise.benchmarks.settings import DataSettings, GradingLimits
-
-
-@pytest.fixture(scope="session")
-def data() -> DataSettings:
-    """The published data of every benchmark."""
-    beside = next(Path(__file__).parents[4].glob("*/data/gsm8k"), Path("absent")).parent
-    folder = Path(os.environ.get("SLIMWISE_DATA", beside))
-    if not (folder / "gsm8k").is_dir():
-        pytest.skip("needs the benchmarks' data")
-    return DataSettings(folder)
+from slimwise.benchmarks.settings import GradingLimits
 
 
 @pytest.fixture
