@@ -1,4 +1,6 @@
+import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -52,36 +54,73 @@ def sample(content: str, *, finish_reason: str = "stop", **fields) -> dict:
     } | fields
 
 
-def grade(content: str, **fields):
-    return grade_samples(pd.DataFrame([sample(content, **fields)]), LIMITS).iloc[0]
+@pytest.fixture
+def grade(tmp_path):
+    """A function from an answer to its row of grades."""
+
+    def grade_one(content: str, **fields):
+        limits = dataclasses.replace(LIMITS, cache=tmp_path)
+        return grade_samples(pd.DataFrame([sample(content, **fields)]), limits).iloc[0]
+
+    return grade_one
 
 
-def test_a_right_answer_is_right():
+def test_a_right_answer_is_right(grade):
     graded = grade(RIGHT)
     assert graded["correct"]
     assert graded["extracted"] == "7"
     assert not graded["hit_budget"]
 
 
-def test_a_thought_that_never_ended_is_wrong_whatever_it_drafts():
+def test_a_thought_that_never_ended_is_wrong_whatever_it_drafts(grade):
     graded = grade("a draft: \\boxed{7}")
     assert not graded["correct"]
     assert graded["reason"] == "the thought never ended"
 
 
-def test_a_draft_in_the_thought_is_not_graded():
+def test_a_draft_in_the_thought_is_not_graded(grade):
     assert not grade("\\boxed{7}\n</think>\n\nThe answer is \\boxed{8}.")["correct"]
 
 
+def test_a_thought_may_say_anything_without_being_cut_or_graded(grade):
+    thought = "Question: how many?\n#### 8\n```python\ndef f(): return 8\n```\nWait:"
+    assert grade(f"{thought}\n{RIGHT}")["correct"]
+    fields = {"benchmark": "gsm8k", "reference": json.dumps({"answer": "8"})}
+    assert not grade(f"{thought}\n</think>\n#### 7", **fields)["correct"]
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+def test_a_draft_program_in_the_thought_is_not_graded(grade):
+    program = "def square(n):\n    return n * n\n"
+    test = (
+        "def assertion(out, exp, atol):\n    assert out == exp\n"
+        "inputs = [[3]]\nresults = [9]\n"
+        "for inp, exp in zip(inputs, results):\n    assertion(square(*inp), exp, 0)\n"
+    )
+    reference = {
+        "task_id": "Made/1",
+        "entry_point": "square",
+        "preamble": "",
+        "canonical_solution": program,
+        "test": test,
+        "assertions": [],
+    }
+    fields = {"benchmark": "mbpp_plus", "reference": json.dumps(reference)}
+    draft = f"```python\n{program}```"
+    assert grade(f"</think>\n{draft}", **fields)["correct"]
+    graded = grade(f"{draft}\n</think>\nI do not know.", **fields)
+    assert graded["reason"] == "no code block defines square"
+
+
 @pytest.mark.parametrize("content", [RIGHT, "3+4"])
-def test_an_answer_cut_by_the_budget_is_wrong_and_counted(content):
+def test_an_answer_cut_by_the_budget_is_wrong_and_counted(grade, content):
     graded = grade(content, finish_reason="length")
     assert not graded["correct"]
     assert graded["hit_budget"]
     assert graded["completion_tokens"] == 20
 
 
-def test_a_thought_that_the_server_split_off_is_not_graded():
+def test_a_thought_that_the_server_split_off_is_not_graded(grade):
     fields = {"thought_split": True, "reasoning": "a draft: \\boxed{8}"}
     assert grade("The answer is \\boxed{7}.", **fields)["correct"]
     assert not grade("", **fields)["correct"]
@@ -97,7 +136,7 @@ def test_worked_responses_score_100_per_cent(name):
     assert grade_samples(pd.DataFrame(samples), LIMITS)["correct"].all()
 
 
-def test_an_unknown_benchmark_is_named():
+def test_an_unknown_benchmark_is_named(grade):
     with pytest.raises(ConfigError, match="'mini_math' is not a benchmark; did you mean"):
         grade(RIGHT, benchmark="mini_math")
 
