@@ -1,6 +1,6 @@
 """What tables and figures call the words of the vocabulary."""
 
-from slimwise.core.vocabulary import Criterion, Deployment, Distillation, ServingMode
+from slimwise.core.vocabulary import Criterion, Deployment, Distillation
 from slimwise.report.order import NO_CRITERION
 
 CRITERION_LABELS: dict[str, str] = {
@@ -24,6 +24,8 @@ _BENCHMARK_LABELS = {
     "mbpp_plus": "MBPP+",
     "bfcl_v4_live_ast": "BFCL v4 Live AST",
     "bfcl_v4_non_live_ast": "BFCL v4 non-live AST",
+    "bfcl_v4_relevance": "BFCL v4 relevance",
+    "bfcl_v4_irrelevance": "BFCL v4 irrelevance",
 }
 
 
@@ -42,9 +44,3 @@ def decoder_label(criterion: str, num_kept: int) -> str:
     """The pruned pool, such as "REAP 32", or "full"."""
     label = CRITERION_LABELS[criterion]
     return label if criterion == NO_CRITERION else f"{label} {num_kept}"
-
-
-def pruned_suffix(mode: str, distilled: str) -> str:
-    """The arm behind a decoder's label; pruning both phases goes without saying."""
-    arm = arm_label(mode, distilled)
-    return "" if arm in (ServingMode.FULL, ServingMode.PRUNED) else f" {arm}"

@@ -10,7 +10,7 @@ from slimwise.core.vocabulary import DecoderId, ServingMode
 from slimwise.report.figures.lengths_axis import set_length_axis
 from slimwise.report.figures.panels import panels_by_setting
 from slimwise.report.figures.style import CRITERION_COLOURS, GREY, house_style
-from slimwise.report.labels import decoder_label, pruned_suffix
+from slimwise.report.labels import arm_label, decoder_label
 from slimwise.report.order import NO_CRITERION, decoders_in_table_order
 
 Ridge = tuple[DecoderId, ServingMode]
@@ -109,4 +109,4 @@ def _mark_quantiles(axes: Axes, answers: pd.DataFrame, level: int) -> None:
 
 def _label(decoder: DecoderId, mode: ServingMode) -> str:
     pool = decoder_label(decoder.criterion or NO_CRITERION, decoder.num_kept or 0)
-    return pool + pruned_suffix(mode, decoder.distilled)
+    return pool if decoder.is_full else f"{pool} {arm_label(mode, decoder.distilled)}"

@@ -4,7 +4,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from slimwise.core.vocabulary import Decoding
 from slimwise.report.figures.style import PAGE_WIDTH_IN
+from slimwise.report.labels import benchmark_label
 
 _SURROUND_HEIGHT_IN = 0.9
 """Height of the legend, the titles and the axis label, inches."""
@@ -16,9 +18,9 @@ def panels_by_setting(
     """A page-wide figure, and each panel with its rows of the frame; first is top left.
 
     Rows of panels are decodings, labelled row_label with {decoding} filled in; columns are
-    benchmarks. Both keep the order in which the frame first names them.
+    benchmarks, in the order in which the frame first names them.
     """
-    decodings = list(frame["decoding"].unique())
+    decodings = [decoding for decoding in Decoding if decoding in set(frame["decoding"])]
     benchmarks = list(frame["benchmark"].unique())
     size = (PAGE_WIDTH_IN, panel_height_in * len(decodings) + _SURROUND_HEIGHT_IN)
     figure = Figure(figsize=size, layout="constrained")
@@ -26,7 +28,7 @@ def panels_by_setting(
     for axes, decoding in zip(grid[:, 0], decodings, strict=True):
         axes.set_ylabel(row_label.format(decoding=decoding))
     for axes, benchmark in zip(grid[0], benchmarks, strict=True):
-        axes.set_title(benchmark.replace("_", " "))
+        axes.set_title(benchmark_label(benchmark))
     settings = [(decoding, benchmark) for decoding in decodings for benchmark in benchmarks]
     rows = [
         frame[(frame["decoding"] == decoding) & (frame["benchmark"] == benchmark)]

@@ -23,7 +23,7 @@ from slimwise.report.labels import benchmark_label, decoder_label
 from slimwise.report.order import NO_CRITERION
 from slimwise.report.selection import at_half, of_leading_criterion
 from slimwise.report.settings import Settings, by_setting, setting_of
-from slimwise.report.statistics.answers import by_item_and_run
+from slimwise.report.statistics.answers import by_item_and_run, item_weights
 from slimwise.report.statistics.bootstrap import Bootstrap, mean_interval
 
 _MODES = (ServingMode.FULL, ServingMode.PRUNED, ServingMode.SLIMWISE)
@@ -95,8 +95,9 @@ def _draw_criteria(axes: Axes, rows: list[Row], settings: Settings, bootstrap: B
         if row["criterion"] == NO_CRITERION:
             axes.axhline(mean, zorder=1, **FULL_LINE)
             continue
-        verdicts_IR = by_item_and_run(settings[setting_of(row)], "correct")
-        interval = mean_interval(verdicts_IR, bootstrap)
+        answers = settings[setting_of(row)]
+        correct_IR = by_item_and_run(answers, "correct")
+        interval = mean_interval(correct_IR, item_weights(answers), bootstrap)
         place = pools.index(_pool(row)) + _SIDEWAYS[row["mode"]]
         marker = arm_marker(row["criterion"], row["mode"])
         axes.vlines(place, interval.low, interval.high, color=marker["color"], linewidth=1.0)

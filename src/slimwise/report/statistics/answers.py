@@ -6,6 +6,8 @@ Legend: I items, R runs.
 import numpy as np
 import pandas as pd
 
+from slimwise.benchmarks.tool_calls.categories import MEANS
+from slimwise.benchmarks.tool_calls.categories import item_weights as published_weights
 from slimwise.errors import ArtifactError
 
 
@@ -15,6 +17,17 @@ def by_item_and_run(answers: pd.DataFrame, column: str) -> np.ndarray:
     Every run must hold the same items, each once.
     """
     return answers.pivot(index="item_id", columns="run", values=column).to_numpy(np.float64)
+
+
+def item_weights(answers: pd.DataFrame) -> np.ndarray:
+    """How much each item of one setting counts in its accuracy, [I], in the same order.
+
+    All alike, save where a benchmark publishes a mean over categories.
+    """
+    benchmark, items = str(answers["benchmark"].iloc[0]), sorted(answers["item_id"].unique())
+    if benchmark in MEANS:
+        return np.array(published_weights(benchmark, items))
+    return np.ones(len(items))
 
 
 def check_same_items(ours: pd.DataFrame, theirs: pd.DataFrame, where: str) -> None:

@@ -12,10 +12,6 @@ from scipy import stats
 
 from slimwise.report.config import ReportConfig
 
-Statistic = Callable[[np.ndarray], np.ndarray]
-"""Of values [..., I, R], reduced over the last two axes."""
-
-_ITEMS_AND_RUNS = (-2, -1)
 _BATCH_VALUES = 4_000_000
 """Resampled values in memory at a time."""
 
@@ -40,36 +36,47 @@ class Interval:
 
 
 def difference_interval(
-    ours_IR: np.ndarray, theirs_IR: np.ndarray, bootstrap: Bootstrap
+    ours_IR: np.ndarray, theirs_IR: np.ndarray, weights_I: np.ndarray, bootstrap: Bootstrap
 ) -> Interval:
     """Percentile interval of mean(ours) - mean(theirs), paired: row i of both is one item.
 
     The two may have different numbers of runs.
     """
     assert len(ours_IR) == len(theirs_IR)
-    return mean_interval((ours_IR.mean(axis=1) - theirs_IR.mean(axis=1))[:, None], bootstrap)
+    differences_I = ours_IR.mean(axis=1) - theirs_IR.mean(axis=1)
+    return mean_interval(differences_I[:, None], weights_I, bootstrap)
 
 
-def mean_interval(values_IR: np.ndarray, bootstrap: Bootstrap) -> Interval:
-    """Percentile interval of the mean over all items and runs."""
-    return _interval(values_IR, lambda values: values.mean(axis=_ITEMS_AND_RUNS), bootstrap)
+def mean_interval(values_IR: np.ndarray, weights_I: np.ndarray, bootstrap: Bootstrap) -> Interval:
+    """Percentile interval of the weighted mean over items of their means over runs."""
+    by_item_I = values_IR.mean(axis=1)
+
+    def weighted_mean(items_BI: np.ndarray) -> np.ndarray:
+        weights_BI = weights_I[items_BI]
+        return (weights_BI * by_item_I[items_BI]).sum(axis=-1) / weights_BI.sum(axis=-1)
+
+    return _interval(values_IR, weighted_mean, bootstrap)
 
 
 def quantile_interval(values_IR: np.ndarray, quantile: float, bootstrap: Bootstrap) -> Interval:
     """Percentile interval of the linearly interpolated quantile over all items and runs."""
-    return _interval(
-        values_IR, lambda values: np.quantile(values, quantile, axis=_ITEMS_AND_RUNS), bootstrap
-    )
+
+    def pooled_quantile(items_BI: np.ndarray) -> np.ndarray:
+        return np.quantile(values_IR[items_BI], quantile, axis=(-2, -1))
+
+    return _interval(values_IR, pooled_quantile, bootstrap)
 
 
-def _interval(values_IR: np.ndarray, statistic: Statistic, bootstrap: Bootstrap) -> Interval:
-    """NaN to NaN for a single item, which resampling says nothing about."""
+def _interval(
+    values_IR: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray], bootstrap: Bootstrap
+) -> Interval:
+    """Of a statistic of drawn items [..., I]; NaN to NaN for one item, which tells no spread."""
     num_items = len(values_IR)
     if num_items < 2:
         return Interval(np.nan, np.nan)
     drawn = stats.bootstrap(
         (np.arange(num_items),),
-        lambda items_BI, axis: statistic(values_IR[items_BI]),
+        lambda items_BI, axis: statistic(items_BI),
         vectorized=True,
         n_resamples=bootstrap.num_resamples,
         batch=max(1, _BATCH_VALUES // values_IR.size),

@@ -9,7 +9,8 @@ from slimwise.core.vocabulary import DecoderId
 from slimwise.errors import ArtifactError
 from slimwise.report.order import NO_CRITERION, in_table_order
 from slimwise.report.settings import SETTING
-from slimwise.report.statistics.runs import mean_and_deviation
+from slimwise.report.statistics.answers import by_item_and_run, item_weights
+from slimwise.report.statistics.runs import accuracy_by_run, mean_and_deviation
 from slimwise.report.statistics.termination import budget_hit_rate
 from slimwise.report.tables.columns import ACCURACY_COLUMNS
 
@@ -59,11 +60,11 @@ def _named(setting: tuple[Hashable, ...], backbone: str, num_experts: int) -> di
 
 
 def _measured(answers: pd.DataFrame) -> dict[str, object]:
-    accuracy_by_run = answers.groupby("run")["correct"].mean()
-    mean, deviation = mean_and_deviation(accuracy_by_run.to_numpy())
+    accuracy_R = accuracy_by_run(by_item_and_run(answers, "correct"), item_weights(answers))
+    mean, deviation = mean_and_deviation(accuracy_R)
     lengths = answers["completion_tokens"]
     return {
-        "runs": len(accuracy_by_run),
+        "runs": len(accuracy_R),
         "accuracy_mean": mean,
         "accuracy_std": deviation,
         "length_p50_tokens": lengths.quantile(0.5),

@@ -12,8 +12,9 @@ from slimwise.errors import ArtifactError
 from slimwise.report.order import NO_CRITERION
 from slimwise.report.paper.cells import with_paper_values
 from slimwise.report.settings import Settings, by_setting, decoder_name, setting_of
-from slimwise.report.statistics.answers import by_item_and_run, check_same_items
+from slimwise.report.statistics.answers import by_item_and_run, check_same_items, item_weights
 from slimwise.report.statistics.bootstrap import Bootstrap, difference_interval, quantile_interval
+from slimwise.report.statistics.runs import accuracy_by_run
 from slimwise.report.statistics.termination import termination_rate
 from slimwise.report.tables.columns import COMPARISON_COLUMNS
 
@@ -41,11 +42,10 @@ def _compared(
     ours = settings[setting_of(row)]
     theirs = _full_answers(row, settings)
     check_same_items(ours, theirs, f"{decoder_name(row)} on {row['benchmark']}")
-    correct_IR, full_IR = (by_item_and_run(answers, "correct") for answers in (ours, theirs))
     lengths_IR = by_item_and_run(ours, "completion_tokens")
     return {
         "num_items": len(lengths_IR),
-        **_difference(correct_IR, full_IR, bootstrap),
+        **_difference(ours, theirs, bootstrap),
         **_length_intervals(lengths_IR, bootstrap),
         "termination_rate": termination_rate(ours),
         "num_resamples": bootstrap.num_resamples,
@@ -67,12 +67,13 @@ def _full_answers(row: Mapping[Any, Any], settings: Settings) -> pd.DataFrame:
     )
 
 
-def _difference(
-    ours_IR: np.ndarray, theirs_IR: np.ndarray, bootstrap: Bootstrap
-) -> dict[str, float]:
-    interval = difference_interval(ours_IR, theirs_IR, bootstrap)
+def _difference(ours: pd.DataFrame, theirs: pd.DataFrame, bootstrap: Bootstrap) -> dict[str, float]:
+    ours_IR, theirs_IR = (by_item_and_run(answers, "correct") for answers in (ours, theirs))
+    weights_I = item_weights(ours)
+    means = [accuracy_by_run(correct_IR, weights_I).mean() for correct_IR in (ours_IR, theirs_IR)]
+    interval = difference_interval(ours_IR, theirs_IR, weights_I, bootstrap)
     return {
-        "accuracy_difference": float(ours_IR.mean() - theirs_IR.mean()),
+        "accuracy_difference": float(means[0] - means[1]),
         "accuracy_difference_low": interval.low,
         "accuracy_difference_high": interval.high,
     }

@@ -7,14 +7,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slimwise.errors import ArtifactError
-from slimwise.report.statistics.answers import by_item_and_run, check_same_items
-from slimwise.report.statistics.runs import mean_and_deviation
+from slimwise.report.statistics.answers import by_item_and_run, check_same_items, item_weights
+from slimwise.report.statistics.runs import accuracy_by_run, mean_and_deviation
 from slimwise.report.statistics.termination import budget_hit_rate, termination_rate
 
 
 def test_three_runs_by_hand():
     # sqrt((0.0625 + 0 + 0.0625) / 2)
     assert mean_and_deviation(np.array([0.75, 0.5, 0.25])) == pytest.approx((0.5, 0.25))
+
+
+def test_accuracy_of_a_run_counts_items_by_their_weights():
+    correct_IR = np.array([[1.0, 0.0], [0.0, 1.0]])
+    assert accuracy_by_run(correct_IR, np.array([3.0, 1.0])) == pytest.approx([0.75, 0.25])
+
+
+def test_items_of_a_published_mean_over_categories_count_by_category():
+    # Two items of one category, one of another: each category is half of the mean.
+    ids = ["irrelevance_0", "irrelevance_1", "live_irrelevance_0"]
+    answers = pd.DataFrame({"benchmark": "bfcl_v4_irrelevance", "item_id": [*ids, *ids[:1]]})
+    assert item_weights(answers) == pytest.approx([0.75, 0.75, 1.5])
+    assert item_weights(answers.assign(benchmark="gsm8k")).tolist() == [1, 1, 1]
 
 
 def test_one_run_has_no_deviation():

@@ -72,6 +72,16 @@ def test_difference_to_full_is_paired_by_item():
     assert rows["num_resamples"].tolist() == [400, 400]
 
 
+def test_a_mean_over_categories_is_the_published_one_in_accuracy_and_difference():
+    bfcl = {"benchmark": "bfcl_v4_irrelevance"}
+    ids = {"0": "irrelevance_0", "1": "irrelevance_1", "2": "live_irrelevance_0"}
+    full = graded(correct=[[True, True, True]], **bfcl)
+    pruned = graded("reap-m32", "pruned", correct=[[True, True, False]], **bfcl)
+    rows = compared(*(part.replace({"item_id": ids}) for part in (full, pruned)))
+    assert rows["accuracy_mean"].tolist() == pytest.approx([1, 0.5])
+    assert rows["accuracy_difference"].tolist() == pytest.approx([0, -0.5])
+
+
 def test_each_benchmark_and_decoding_has_its_own_full():
     rows = compared(
         graded(correct=[[True, False]]),
