@@ -31,7 +31,7 @@ from slimwise.provenance import code_digest, current_provenance
 from slimwise.work_directory import work_directory
 
 _log = logging.getLogger(__name__)
-_BATCH_ROWS = 256  # 32 MiB of answers of the longest budget
+_BATCH_ROWS = 64  # 8 MiB of answers of the longest budget
 
 
 def run(
@@ -89,7 +89,7 @@ def run(
 
 
 def _sample_batches(asked: Sequence[Question], log: AnswerLog) -> Iterator[pd.DataFrame]:
-    """The rows of samples.parquet in the order of the questions, some hundred at a time."""
+    """The rows of samples.parquet in the order of the questions, a batch at a time."""
     for start in range(0, len(asked), _BATCH_ROWS):
         rows = [
             {**log.row(question.key), "reference": json.dumps(question.item.reference)}
