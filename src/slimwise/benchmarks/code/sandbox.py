@@ -20,7 +20,7 @@ from slimwise.errors import SandboxError
 _CANDIDATE = Path(candidate.__file__)
 _INSIDE = "/candidate.py"
 _DISK_BYTES = 64 << 20
-_REPLY_BYTES = 512 << 20  # HumanEval/15 counts to a million, many times over
+_REPLY_BYTES = 256 << 20  # HumanEval/15 counts to a million, many times over: 140 MiB
 _INSTALL = "Install it: apt-get install -y bubblewrap (or your distribution's package)."
 _ROOTS = ("/usr", "/bin", "/lib", "/lib64")
 
