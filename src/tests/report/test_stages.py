@@ -12,6 +12,7 @@ from slimwise.report.figures.run import draw_figures
 from slimwise.report.tables.columns import (
     ACCURACY_COLUMNS,
     COMPARISON_COLUMNS,
+    FINDING_COLUMNS,
     OVERLAP_COLUMNS,
     STAGE_TIME_COLUMNS,
 )
@@ -38,6 +39,11 @@ def test_every_table_of_the_paper_is_written_from_the_sampled_rows(tabulated):
         assert len(rows) == expected
         assert set(rows["decoding"]) == {"sampled"}
         assert "slimwise" in tabulated.table(name, "md").read_text()
+
+
+def test_a_study_without_findings_says_so(tabulated):
+    assert read_table(tabulated.table("findings"), FINDING_COLUMNS).empty
+    assert tabulated.table("findings", "md").read_text().startswith("No benchmark")
 
 
 def test_accuracy_carries_the_provenance_of_the_grades(tabulated):

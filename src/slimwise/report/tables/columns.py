@@ -46,6 +46,20 @@ COMPARISON_COLUMNS = (
     "paper_length_p50_tokens",
     "paper_length_p90_tokens",
 )
+FINDING_COLUMNS = (
+    "backbone",
+    "criterion",
+    "num_kept",
+    "mode",
+    "deployment",
+    "distilled",
+    "decoding",
+    "benchmark",
+    "finding",
+    "runs",
+    "share_mean",
+    "share_std",
+)
 OVERLAP_COLUMNS = (
     "backbone",
     "criterion_a",

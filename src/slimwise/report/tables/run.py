@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -20,15 +21,26 @@ from slimwise.report.tables.accuracy import accuracy_table
 from slimwise.report.tables.columns import (
     ACCURACY_COLUMNS,
     COMPARISON_COLUMNS,
+    FINDING_COLUMNS,
     OVERLAP_COLUMNS,
     STAGE_TIME_COLUMNS,
 )
 from slimwise.report.tables.comparison import comparison_table
+from slimwise.report.tables.findings import NO_FINDINGS, findings_table
 from slimwise.report.tables.keep_set_overlap import overlap_table
 from slimwise.report.tables.paper_tables import PAPER_TABLES
 from slimwise.report.tables.stage_times import stage_times
 
 log = logging.getLogger(__name__)
+
+
+class _Table(NamedTuple):
+    """A table's name, rows and columns, and its Markdown where that is not the same cells."""
+
+    name: str
+    rows: pd.DataFrame
+    columns: tuple[str, ...]
+    twin: str | None = None
 
 
 def write_tables(
@@ -42,7 +54,7 @@ def write_tables(
     paper: Path,
     out: Path,
 ) -> None:
-    """accuracy, table_1 to table_4, keep_set_overlap and stage_times, each as CSV and Markdown.
+    """Every table of the study, each as CSV and Markdown, in the folder out.
 
     paper holds the paper's printed results, to stand beside ours; benchmarks is the folder of
     the workflow engine's timings; setup_record the JSON record with the seconds that building
@@ -56,27 +68,26 @@ def write_tables(
     here = _origin_columns(current_provenance())
     overlaps = overlap_table(records, backbone=model.name).assign(**here)
     times = stage_times(benchmarks, setup_record).assign(**here)
-    tables = (
-        ("accuracy", accuracies, ACCURACY_COLUMNS),
-        ("keep_set_overlap", overlaps, OVERLAP_COLUMNS),
-        ("stage_times", times, STAGE_TIME_COLUMNS),
-    )
-    for name, table, columns in tables:
-        write_table(out / f"{name}.csv", table, columns, digits=config.table_digits)
+    findings = findings_table(accuracies, answers)
     comparison = comparison_table(
         accuracies, answers, bootstrap=Bootstrap.of(config), paper=read_paper_cells(paper)
     )
-    _write_paper_tables(comparison, out, digits=config.table_digits)
-    log.info(
-        "wrote %d tables from %d graded answers", len(tables) + len(PAPER_TABLES), len(answers)
+    tables = (
+        _Table("accuracy", accuracies, ACCURACY_COLUMNS),
+        *(_paper_table(name, comparison) for name in PAPER_TABLES),
+        _Table("findings", findings, FINDING_COLUMNS, NO_FINDINGS if findings.empty else None),
+        _Table("keep_set_overlap", overlaps, OVERLAP_COLUMNS),
+        _Table("stage_times", times, STAGE_TIME_COLUMNS),
     )
+    for name, rows, columns, twin in tables:
+        path = out / f"{name}.csv"
+        write_table(path, rows, columns, digits=config.table_digits, twin=twin)
+    log.info("wrote %d tables from %d graded answers", len(tables), len(answers))
 
 
-def _write_paper_tables(comparison: pd.DataFrame, out: Path, *, digits: int) -> None:
-    for name, table in PAPER_TABLES.items():
-        rows = table.select(comparison)
-        twin = table.markdown(rows)
-        write_table(out / f"{name}.csv", rows, COMPARISON_COLUMNS, digits=digits, twin=twin)
+def _paper_table(name: str, comparison: pd.DataFrame) -> _Table:
+    rows = PAPER_TABLES[name].select(comparison)
+    return _Table(name, rows, COMPARISON_COLUMNS, PAPER_TABLES[name].markdown(rows))
 
 
 def _with_origin(path: Path) -> pd.DataFrame:
