@@ -1,7 +1,8 @@
 """The scores that lm-eval gives on MBPP+, which reads none of the added tests.
 
-As there, the assertions run in the program's own process, so a program can fool them. They stand
-beside the score that it cannot fool.
+As there, the assertions run in the program's own process, so a program can fool them, and without
+the imports that the data set lists for them: the published solutions of Mbpp/98, 124, 137 and 300,
+whose assertions call math, fail. These scores stand beside the one that cannot be fooled.
 """
 
 from collections.abc import Mapping, Sequence

@@ -46,3 +46,33 @@ def test_results_may_come_from_a_reference_function():
     test += "for inp in inputs:\n    assertion(answer(*inp), ref_func(*inp), 0)\n"
     assert grade_program("answer = lambda n: n * n * n", "answer", test, LIMITS).correct
     assert not grade_program("answer = lambda n: n * n", "answer", test, LIMITS).correct
+
+
+@pytest.mark.parametrize(
+    ("body", "correct"),
+    [
+        ("return [i / 2 for i in range(n)]", True),
+        ("return [i / 2 + 1e-8 for i in range(n)]", True),
+        ("return [i / 2 + 1e-3 for i in range(n)]", False),
+        ("return [i // 2 if i % 2 == 0 else i / 2 for i in range(n)]", True),
+        ("return [i / 2 for i in range(n - 1)]", False),
+        ("return [i * 2**70 for i in range(n)]", False),
+    ],
+    ids=["equal", "close", "far", "some are ints", "short", "too large to pack"],
+)
+def test_long_lists_of_numbers_are_compared_as_numbers(body, correct):
+    results = repr([[i / 2 for i in range(200)]])
+    assert grade(body, inputs="[[200]]", results=results).correct is correct
+
+
+@pytest.mark.parametrize(
+    ("body", "correct"),
+    [("(i, 'x')", True), ("[i, 'x']", False), ("(i, 'x' if i < n - 1 else 'y')", False)],
+    ids=["equal", "other type", "last row differs"],
+)
+def test_more_rows_than_can_be_written_down_must_be_equal(body, correct):
+    reference = "def ref_func(n):\n    return [(i, 'x') for i in range(n)]\n"
+    test = f"{ASSERTION}{reference}\ninputs = [[60000]]\n"
+    test += "for inp in inputs:\n    assertion(rows(*inp), ref_func(*inp), 0)\n"
+    source = f"def rows(n):\n    return [{body} for i in range(n)]\n"
+    assert grade_program(source, "rows", test, LIMITS).correct is correct
