@@ -42,7 +42,7 @@ def main() -> None:
     _ensure_environment(arguments.accelerator)
     os.chdir(ROOT)
     if arguments.command == "test":
-        _become("-m", "pytest", "-m", "not gpu", *words)
+        _become("-m", "pytest", "-m", "not gpu and not proof", *words)
     _clear_killed_run()
     os.environ["SLIMWISE_ENGINE"] = f"{platform.node()}:{os.getpid()}"
     cores = [] if _names_cores(words) else ["--cores", "all"]

@@ -34,10 +34,10 @@ class Flag:
         )
 
     def value(self, arguments: Namespace) -> Any:
+        if self.default is not None and getattr(arguments, self.name) is None:
+            return self.default()
         given = getattr(arguments, self.name)
-        if self.slice is not None:
-            return _parse(self.slice, given)
-        return self.default() if given is None and self.default is not None else given
+        return given if self.slice is None else _parse(self.slice, given)
 
 
 @dataclass(frozen=True)
@@ -167,6 +167,11 @@ COMMANDS = (
             Flag("backbone"),
             Flag("checkpoint", default=_nothing),
             Flag("pool", many=True, default=tuple),
+            Flag(
+                "disaggregation",
+                slice="slimwise.engine.config:DisaggregationConfig",
+                default=_nothing,
+            ),
             Flag("decoder", DecoderId.parse),
             Flag("out"),
             Flag("work"),

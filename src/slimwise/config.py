@@ -124,6 +124,16 @@ class StudyConfig(StageConfig):
                 f"{asked.num_items}"
             )
 
+        known_decoders = [
+            str(decoder) for decoder in self.decoders()[1:] + self.distilled_decoders()
+        ]
+        for name in asked.disaggregated_decoders:
+            if name not in known_decoders:
+                raise ValueError(
+                    f"evaluation.disaggregated_decoders names {name}, which is none of the study's "
+                    f"pruned decoders: {', '.join(known_decoders)}"
+                )
+
     def _check_distillation(self) -> None:
         for key in ("criteria", "num_kept"):
             known = getattr(self.selection, key)
@@ -163,6 +173,10 @@ class StudyConfig(StageConfig):
         """The decoders that are asked from the full model, as a pool, in table order."""
         decoders = (*self.decoders(), *self.distilled_decoders())
         return tuple(decoder for decoder in decoders if self.evaluation.colocated_modes(decoder))
+
+    def disaggregated_decoders(self) -> tuple[DecoderId, ...]:
+        """The decoders that are asked with prefill and decode apart."""
+        return tuple(map(DecoderId.parse, self.evaluation.disaggregated_decoders))
 
 
 def load_study(raw: Mapping[str, Any]) -> StudyConfig:

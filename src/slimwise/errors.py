@@ -29,6 +29,10 @@ class EngineError(SlimWiseError):
     """A server that did not start, died, or answered with a failure."""
 
 
+class InvalidAnswersError(EngineError):
+    """Answers that were not computed in the way they were asked for."""
+
+
 class SandboxError(SlimWiseError):
     """No closed room for generated programs can be had on this machine."""
 

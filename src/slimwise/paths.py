@@ -69,6 +69,10 @@ class StudyPaths:
         """Name of the decoder's second evaluation folder: served from the full model by a pool."""
         return f"{decoder}-colocated"
 
+    def disaggregated(self, decoder: DecoderId | str) -> str:
+        """Name of the decoder's evaluation folder with prefill and decode on a server each."""
+        return f"{decoder}-disaggregated"
+
     def evaluation(self, decoder: DecoderId | str) -> Path:
         return self.root / "70_evaluation" / str(decoder)
 

@@ -42,7 +42,7 @@ wildcard_constraints:
     num_kept=r"\d+",
     rule="uniform|zero",
     pruned=r"[a-z]+-m\d+(-kd_[a-z]+)?",
-    decoder=r"full|[a-z]+-m\d+(-kd_[a-z]+)?(-colocated)?",
+    decoder=r"full|[a-z]+-m\d+(-kd_[a-z]+)?(-colocated|-disaggregated)?",
 
 
 localrules:

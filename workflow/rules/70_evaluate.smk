@@ -1,7 +1,7 @@
 # REQUIRED INPUTS: {study}/10_backbone/backbone.json; for a pruned decoder the manifest.json of
 #                  40_checkpoints/{decoder}/, or to serve it colocated its keep set and, if it is
 #                  distilled, the manifest.json of 50_distilled/{decoder}/.
-# OUTPUTS: {study}/70_evaluation/{decoder}[-colocated]/: samples.parquet, grades.parquet,
+# OUTPUTS: {study}/70_evaluation/{decoder}[-colocated|-disaggregated]/: samples.parquet, grades.parquet,
 #          disagreements.csv.
 
 
@@ -100,6 +100,34 @@ rule generate_distilled_answers:
         work=str(paths.work(f"generate/{paths.colocated(DISTILLED)}")),
     shell:
         "slimwise generate-answers --config {params.cfg:q} --serving {params.serving:q} --backbone {input.backbone} --pool {input.keep_set} {input.trained} --decoder {wildcards.criterion}-m{wildcards.num_kept}-kd_{wildcards.rule} --out {output.samples} --work {params.work} 2> {log}"
+
+
+# Two servers and a router: twice the cores, GPUs and memory of one server.
+rule generate_disaggregated_answers:
+    input:
+        backbone=paths.backbone_record,
+        manifest=paths.checkpoint("{pruned}"),
+        floor=paths.floor_record,
+    output:
+        samples=paths.samples(paths.disaggregated("{pruned}")),
+    log:
+        paths.log(f"generate_answers/{paths.disaggregated('{pruned}')}"),
+    benchmark:
+        paths.benchmark(f"generate_answers/{paths.disaggregated('{pruned}')}")
+    threads: 2 * study.serving.cpu_threads or workflow.cores
+    resources:
+        gpu=2 * study.resources.gpus,
+        mem_mb=2 * study.resources.model_memory_mb,
+    params:
+        cfg=lambda wildcards: slice_json(
+            study.evaluation.only(wildcards.pruned, disaggregated=True)
+        ),
+        serving=stage_json(study.serving),
+        layout=stage_json(study.disaggregation),
+        code=[code_digest("slimwise.generate.run"), code_digest("slimwise_vllm.plugin")],
+        work=str(paths.work(f"generate/{paths.disaggregated('{pruned}')}")),
+    shell:
+        "slimwise generate-answers --config {params.cfg:q} --serving {params.serving:q} --backbone {input.backbone} --checkpoint {input.manifest} --disaggregation {params.layout:q} --decoder {wildcards.pruned} --out {output.samples} --work {params.work} 2> {log}"
 
 
 rule grade_answers:

@@ -35,6 +35,10 @@ GRADES = [paths.grades(decoder) for decoder in study.standalone_decoders()]
 GRADES += [
     paths.grades(paths.colocated(decoder)) for decoder in study.colocated_decoders()
 ]
+GRADES += [
+    paths.grades(paths.disaggregated(decoder))
+    for decoder in study.disaggregated_decoders()
+]
 KEEP_SETS = [
     paths.keep_set(decoder.criterion, decoder.num_kept)
     for decoder in study.decoders()

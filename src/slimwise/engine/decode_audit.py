@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from slimwise.engine.metrics import ServerMetrics, read_metrics
-from slimwise.errors import EngineError
+from slimwise.errors import InvalidAnswersError
 
 _BY_SOURCE = "vllm:prompt_tokens_by_source_total"
 _FIRST_TOKENS = "vllm:time_to_first_token_seconds_count"
@@ -59,10 +59,10 @@ def decode_counts(base_urls: Sequence[str]) -> DecodeCounts:
 
 
 def refuse_faults(counts: DecodeCounts) -> None:
-    """EngineError if the decode servers prefilled: the answers are not those of SlimWise."""
+    """InvalidAnswersError if the decode servers prefilled: that is another method than ours."""
     faults = counts.faults()
     if faults:
-        raise EngineError(
+        raise InvalidAnswersError(
             f"the answers to {counts.num_requests} requests are invalid: {'; '.join(faults)}. "
             "After preemptions, lower serving.max_num_seqs or give the decode server more KV "
             "cache; otherwise ask through the router only."

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from tqdm import tqdm
 
-from slimwise.core.vocabulary import DecoderId, Deployment
 from slimwise.engine.chat import ChatAnswer
 from slimwise.engine.client import AskingLimits, ask_all
 from slimwise.generate.answer_log import AnswerLog, Row
 from slimwise.generate.questions import Question
+from slimwise.generate.served_decoder import ServedDecoder
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ def ask_questions(
     log: AnswerLog,
     limits: AskingLimits,
     *,
-    decoder: DecoderId,
+    served: ServedDecoder,
     splits_thoughts: bool,
 ) -> None:
     """Append the answer to every question to the log; EngineError as ask_all raises it.
@@ -32,13 +32,16 @@ def ask_questions(
     """
     start = time.monotonic()
     num_tokens = 0
-    with tqdm(total=len(questions), desc=str(decoder), unit="answer", disable=None) as progress:
+    with tqdm(
+        total=len(questions), desc=str(served.decoder), unit="answer", disable=None
+    ) as progress:
 
         def save(index: int, answer: ChatAnswer) -> None:
             nonlocal num_tokens
             question = questions[index]
             row = _row(question, answer, splits_thoughts=splits_thoughts)
-            log.append(question.key, {"decoder": str(decoder), **row})
+            origin = {"decoder": str(served.decoder), "deployment": served.deployment}
+            log.append(question.key, {**origin, **row})
             num_tokens += answer.completion_tokens
             progress.update()
 
@@ -47,13 +50,12 @@ def ask_questions(
     seconds = time.monotonic() - start
     _log.info(
         "%s gave %d answers, %d tokens, %.1f s, %.0f tokens/s",
-        *(decoder, len(questions), num_tokens, seconds, num_tokens / seconds),
+        *(served.decoder, len(questions), num_tokens, seconds, num_tokens / seconds),
     )
 
 
 def _row(question: Question, answer: ChatAnswer, *, splits_thoughts: bool) -> Row:
     return {
-        "deployment": Deployment.COLOCATED,
         **question.key._asdict(),
         "seed": question.request.seed,
         "content": answer.content,

@@ -59,6 +59,11 @@ class EvaluationConfig(StageConfig):
         description="Experts kept (m') by the decoders that are asked in each of these modes too, "
         "one server of the full model for each decoder, the keep set its pool. SlimWise, table 3.",
     )
+    disaggregated_decoders: tuple[str, ...] = Field(
+        default=(),
+        description="Decoders, such as reap-m32-kd_uniform, that are asked in mode slimwise with "
+        "prefill and decode on a server each too, the decoder's server from its own checkpoint.",
+    )
     distilled_modes: tuple[DistilledMode, ...] = Field(
         default=(ServingMode.SLIMWISE,),
         description="Modes of each distilled decoder: pruned from its own checkpoint, the others "
@@ -83,7 +88,9 @@ class EvaluationConfig(StageConfig):
         folder = None if self.data_folder is None else Path(self.data_folder)
         return DataSettings(folder, self.num_shots.get(benchmark))
 
-    def only(self, decoder: DecoderId | str, *, colocated: bool) -> "EvaluationConfig":
+    def only(
+        self, decoder: DecoderId | str, *, colocated: bool = False, disaggregated: bool = False
+    ) -> "EvaluationConfig":
         """The slice of one decoder and server, the same whatever others the study asks."""
         named = DecoderId.parse(str(decoder))
         modes = self.colocated_modes(named) if colocated else ()
@@ -91,6 +98,7 @@ class EvaluationConfig(StageConfig):
         changes = {
             "colocated_num_kept": {mode: (named.num_kept,) for mode in modes if not is_distilled},
             "distilled_modes": modes if is_distilled else (),
+            "disaggregated_decoders": (str(named),) if disaggregated else (),
             "floor_items": self.floor_items if named.is_full else None,
         }
         return self.model_copy(update=changes)

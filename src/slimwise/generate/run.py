@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -12,8 +13,10 @@ from slimwise.artifacts.samples import COLUMNS, write_samples
 from slimwise.config_digest import config_digest
 from slimwise.core.vocabulary import DecoderId
 from slimwise.engine.client import AskingLimits
-from slimwise.engine.config import ServingConfig
-from slimwise.engine.deployment import serve
+from slimwise.engine.config import DisaggregationConfig, ServingConfig
+from slimwise.engine.decode_audit import decode_counts, refuse_faults
+from slimwise.engine.deployment import ServedModel, serve, serve_disaggregated
+from slimwise.errors import InvalidAnswersError
 from slimwise.generate.answer_log import AnswerLog
 from slimwise.generate.asking import ask_questions
 from slimwise.generate.checks import check_prompts_fit
@@ -41,6 +44,7 @@ def run(
     backbone: Path,
     checkpoint: Path | None = None,
     pool: Sequence[Path] = (),
+    disaggregation: DisaggregationConfig | None = None,
     decoder: DecoderId,
     out: Path,
     work: Path,
@@ -49,7 +53,9 @@ def run(
 
     backbone is the backbone's record. A pruned decoder is served from its checkpoint, given by the
     manifest, or from the backbone as a pool: its keep set and, if it is distilled, the manifest of
-    what was trained. Raises before a server starts if the answers could not be had.
+    what was trained. With disaggregation, the backbone prefills and the checkpoint decodes.
+    Raises before a server starts if the answers could not be had; InvalidAnswersError, and
+    forgets the answers, if the decode server prefilled too.
     """
     served = served_decoder(
         config,
@@ -57,6 +63,7 @@ def run(
         backbone=read_backbone_record(backbone).model,
         checkpoint=checkpoint,
         pool=pool,
+        is_disaggregated=disaggregation is not None,
     )
     parsers = model_parsers(served.model)
     serving = with_parsers(serving, parsers)
@@ -65,11 +72,11 @@ def run(
     check_prompts_fit(asked, serving, served.model)
     with work_directory(work) as folder:
         path = folder / f"answers-{_identity(config, serving, served, asked)}.jsonl"
-        with AnswerLog(path) as log:
+        with _forgotten_if_invalid(path), AnswerLog(path) as log:
             pending = [question for question in asked if question.key not in log]
             _log.info("%s: %d questions, %d answered before", decoder, len(asked), len(log))
             if pending:
-                with serve(served.model, serving, folder / "server.log", served.pools) as base_url:
+                with _server(served, serving, disaggregation, folder) as base_url:
                     ask_questions(
                         base_url,
                         pending,
@@ -79,13 +86,43 @@ def run(
                             timeout_s=serving.request_timeout_s,
                             outage_s=serving.outage_timeout_s,
                         ),
-                        decoder=decoder,
+                        served=served,
                         splits_thoughts=parsers is not None,
                     )
             provenance = current_provenance(data_origins(config))
             write_samples(out, _sample_batches(asked, log), provenance)
         for finished in folder.glob("answers-*.jsonl"):
             finished.unlink()
+
+
+@contextmanager
+def _forgotten_if_invalid(log: Path) -> Iterator[None]:
+    try:
+        yield
+    except InvalidAnswersError:
+        log.unlink()
+        raise
+
+
+@contextmanager
+def _server(
+    served: ServedDecoder,
+    serving: ServingConfig,
+    layout: DisaggregationConfig | None,
+    folder: Path,
+) -> Iterator[str]:
+    """The address of the decoder; InvalidAnswersError at the end if its decode server prefilled."""
+    if layout is None or served.decode_model is None:
+        with serve(served.model, serving, folder / "server.log", served.pools) as base_url:
+            yield base_url
+        return
+    prefill, decode = ServedModel(served.model), ServedModel(served.decode_model)
+    with serve_disaggregated(prefill, decode, serving, layout, folder / "servers") as deployment:
+        earlier = decode_counts(deployment.decode_urls)
+        try:
+            yield deployment.base_url
+        finally:
+            refuse_faults(decode_counts(deployment.decode_urls) - earlier)
 
 
 def _sample_batches(asked: Sequence[Question], log: AnswerLog) -> Iterator[pd.DataFrame]:
@@ -105,7 +142,12 @@ def _identity(
     asked: Sequence[Question],
 ) -> str:
     """Digest of all that shapes an answer, so that no other run's answer is taken for ours."""
-    weights = [served.model / "config.json", *sorted(served.model.glob("*.safetensors"))]
+    models = [folder for folder in (served.model, served.decode_model) if folder is not None]
+    weights = [
+        path
+        for folder in models
+        for path in (folder / "config.json", *sorted(folder.glob("*.safetensors")))
+    ]
     stamps = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in weights]
     pools = [path.read_text("utf-8") for path in served.pool_files]
     prompts = [
@@ -114,6 +156,6 @@ def _identity(
     return config_digest(
         config.model_copy(update={"concurrency": 1, "data_folder": None}),
         serving.model_dump_json(include={"dtype", "max_model_len_tokens", "extra_args"}),
-        json.dumps([str(served.model), stamps, prompts, pools]),
+        json.dumps([*map(str, models), stamps, prompts, pools]),
         code_digest("slimwise.generate.run"),
     )

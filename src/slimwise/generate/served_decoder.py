@@ -5,19 +5,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slimwise.artifacts.pool_files import PoolFiles
-from slimwise.core.vocabulary import DecoderId, Distillation, ServingMode
+from slimwise.core.vocabulary import DecoderId, Deployment, Distillation, ServingMode
 from slimwise.errors import BackboneError, ConfigError
 from slimwise.generate.config import EvaluationConfig
 
 
 @dataclass(frozen=True)
 class ServedDecoder:
-    """A model folder (absolute), the files of each pool, and the modes to ask in."""
+    """A model folder (absolute), the files of each pool, and the modes to ask in.
+
+    decode_model is the folder of the decode server where prefill has a server of its own.
+    """
 
     decoder: DecoderId
     model: Path
     modes: tuple[ServingMode, ...]
     pools: Mapping[str, PoolFiles]
+    decode_model: Path | None = None
+
+    @property
+    def deployment(self) -> Deployment:
+        apart = self.decode_model is not None
+        return Deployment.DISAGGREGATED if apart else Deployment.COLOCATED
 
     @property
     def pool_files(self) -> tuple[Path, ...]:
@@ -33,8 +42,11 @@ def served_decoder(
     backbone: Path,
     checkpoint: Path | None,
     pool: Sequence[Path],
+    is_disaggregated: bool = False,
 ) -> ServedDecoder:
     """The full decoder on the backbone; a pruned one on its checkpoint, or as a pool of the former.
+
+    A disaggregated one is on both, prefill on the backbone and decode on the checkpoint.
 
     checkpoint is the path of an exported folder's manifest; pool holds the keep set and, if the
     decoder is distilled, the manifest of what was trained. ConfigError if the files do not fit the
@@ -45,6 +57,12 @@ def served_decoder(
             f"decoder {decoder} was given checkpoint {checkpoint} and a pool of {len(pool)} files: "
             "the full decoder takes neither, a pruned one exactly one of them."
         )
+    if is_disaggregated:
+        if checkpoint is None:
+            raise ConfigError(f"decoder {decoder} is disaggregated from its checkpoint: name it.")
+        decode_model = _model_folder(checkpoint.parent)
+        modes = (ServingMode.SLIMWISE,)
+        return ServedDecoder(decoder, _model_folder(backbone), modes, {}, decode_model)
     if pool:
         pools = {str(decoder): _pool_files(decoder, pool)}
         modes = config.colocated_modes(decoder)

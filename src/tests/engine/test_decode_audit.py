@@ -4,7 +4,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from slimwise.engine import decode_audit
 from slimwise.engine.decode_audit import DecodeCounts, decode_counts, refuse_faults
 from slimwise.engine.metrics import ServerMetrics
-from slimwise.errors import EngineError
+from slimwise.errors import InvalidAnswersError
 
 SCRAPE = """
 # TYPE vllm:prompt_tokens_by_source counter
@@ -43,7 +43,7 @@ def test_a_run_that_computed_no_more_than_last_tokens_is_valid():
     ],
 )
 def test_a_run_in_which_the_decoder_prefilled_is_invalid(counts, fault):
-    with pytest.raises(EngineError, match=f"answers to 10 requests are invalid: {fault}"):
+    with pytest.raises(InvalidAnswersError, match=f"answers to 10 requests are invalid: {fault}"):
         refuse_faults(counts)
 
 

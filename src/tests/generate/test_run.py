@@ -1,3 +1,4 @@
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -5,10 +6,14 @@ import pytest
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.artifacts.samples import read_samples
 from slimwise.core.vocabulary import Criterion, DecoderId, Distillation, ServingMode
-from slimwise.engine.config import ServingConfig
-from slimwise.errors import BackboneError, ConfigError, EngineError
+from slimwise.engine.config import DisaggregationConfig, ServingConfig
+from slimwise.engine.decode_audit import DecodeCounts
+from slimwise.engine.deployment import RunningDeployment
+from slimwise.engine.process import RunningServers
+from slimwise.errors import BackboneError, ConfigError, EngineError, InvalidAnswersError
 from slimwise.generate.config import EvaluationConfig
 from slimwise.generate.run import run
+from slimwise.paths import EMBEDDED_CHECKPOINT
 
 CONFIG = EvaluationConfig(
     benchmarks=("mini_maths", "mini_tools"),
@@ -151,3 +156,52 @@ def test_the_floor_asks_more_items_greedily_only(decoder, generate):
     items = samples.groupby(["decoding", "benchmark"])["item_id"].nunique()
     assert items["greedy"].to_list() == [8, 8]
     assert items["sampled"].to_list() == [5, 5]
+
+
+@pytest.fixture
+def apart(decoder, monkeypatch, tmp_path):
+    """Stands in for a deployment with a decode server, whose counts a test may change."""
+    counted = [
+        DecodeCounts(7, 7, 0, 99, 1),
+        DecodeCounts(7 + NUM_ANSWERS, 7 + NUM_ANSWERS, 0, 999, 1),
+    ]
+
+    @contextmanager
+    def serve(prefill, decode, serving, layout, folder):
+        decoder.starts += 1
+        assert (prefill.folder, decode.folder) == (EMBEDDED_CHECKPOINT.resolve(), tmp_path)
+        url = f"http://127.0.0.1:{decoder.server_port}"
+        yield RunningDeployment(url, (), (), (), RunningServers())
+
+    monkeypatch.setattr("slimwise.generate.run.serve_disaggregated", serve)
+    monkeypatch.setattr("slimwise.generate.run.decode_counts", lambda _: counted.pop(0))
+    (tmp_path / "config.json").write_text("{}")
+    return counted
+
+
+DISAGGREGATED = {
+    "decoder": REAP,
+    "disaggregation": DisaggregationConfig(),
+}
+
+
+def test_a_disaggregated_decoder_is_asked_in_its_one_mode(apart, generate, tmp_path):
+    samples = generate(checkpoint=tmp_path / "manifest.json", **DISAGGREGATED)
+    assert set(samples["deployment"]) == {"disaggregated"}
+    assert set(samples["mode"]) == {"slimwise"}
+    assert len(samples) == NUM_ANSWERS
+
+
+def test_answers_of_a_decode_server_that_prefilled_are_refused_and_forgotten(
+    apart, decoder, generate, tmp_path
+):
+    apart[1] = DecodeCounts(7 + NUM_ANSWERS, 7 + 2 * NUM_ANSWERS, 0, 99, 1)
+    with pytest.raises(InvalidAnswersError, match=f"{NUM_ANSWERS} prompt tokens beyond the last"):
+        generate(checkpoint=tmp_path / "manifest.json", **DISAGGREGATED)
+    assert not (tmp_path / "samples.parquet").exists()
+    assert not list((tmp_path / "work").glob("answers-*"))
+
+
+def test_a_disaggregated_decoder_needs_its_checkpoint(apart, generate, tmp_path):
+    with pytest.raises(ConfigError, match="from its checkpoint"):
+        generate(pool=[tmp_path / "kept.json"], **DISAGGREGATED)
