@@ -1,9 +1,16 @@
+import asyncio
 import json
 
 import pytest
 
 from slimwise.backbones.base import ChatParsers
+from slimwise.backbones.mini.chat import messages
+from slimwise.backbones.mini.tasks.registry import GRADED
+from slimwise.backbones.mini.tasks.split import Split, draw_items
+from slimwise.engine.chat import ChatAnswer, ChatRequest
+from slimwise.engine.client import AskingLimits, ask_all
 from slimwise.engine.config import ServingConfig
+from slimwise.engine.deployment import serve
 from slimwise.generate.parsers import model_parsers, with_parsers
 from slimwise.paths import EMBEDDED_CHECKPOINT
 
@@ -38,3 +45,32 @@ def test_parsers_become_arguments_before_those_of_the_user():
         *("--enable-auto-tool-choice", "--tool-call-parser", "qwen3_coder"),
         *("--seed", "1"),
     )
+
+
+@pytest.mark.slow
+def test_a_server_with_parsers_takes_thought_and_calls_out_of_the_text(tmp_path):
+    # The miniature writes its calls like older Qwen models, whose parsers read them.
+    limits = {"max_num_seqs": 8, "kv_cache_gib": 0.25, "cpu_threads": 1}
+    serving = ServingConfig(max_model_len_tokens=640, **limits)
+    items = [
+        item
+        for family in (GRADED["maths"], GRADED["tools"])
+        for item in draw_items(family, 4, 3, Split.TEST)
+    ]
+    requests = [
+        ChatRequest(messages(item), item.tools, 0.0, 1.0, 192, 0, parses_calls=True)
+        for item in items
+    ]
+    answers: dict[int, ChatAnswer] = {}
+    parsed = with_parsers(serving, ChatParsers("qwen3", "hermes"))
+    with serve(EMBEDDED_CHECKPOINT, parsed, tmp_path / "server.log") as url:
+        asyncio.run(ask_all(url, requests, answers.__setitem__, AskingLimits(8, 120, 5)))
+    for index, item in enumerate(items):
+        thought, _, _ = item.response.partition("</think>")
+        assert answers[index].reasoning == thought
+        calls = [
+            {"name": call["name"], "arguments": json.loads(call["arguments"])}
+            for call in answers[index].tool_calls
+        ]
+        assert calls == item.reference.get("calls", [])
+        assert ("boxed" in answers[index].content) is not bool(calls)
