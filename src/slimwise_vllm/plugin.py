@@ -5,6 +5,7 @@ of a loaded model, and only if the additional configuration names pools.
 """
 
 import functools
+import importlib
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,10 @@ from slimwise_vllm.settings import PluginSettings, read_settings
 
 _log = logging.getLogger(f"vllm.{__name__}")
 _ORIGINAL = "slimwise_original"
+_BEAM_SEARCHES = (
+    ("vllm.entrypoints.generate.beam_search.online", "BeamSearchOnlineMixin"),
+    ("vllm.entrypoints.generate.beam_search.offline", "BeamSearchOfflineMixin"),
+)
 CHOOSER = "slimwise_chooser"
 """Attribute of vLLM's input processor that holds the server's PoolChooser."""
 
@@ -50,6 +55,8 @@ def _with_chooser(initialise: Callable[..., None]) -> Callable[..., None]:
         settings = read_settings(vllm_config.additional_config)
         if settings is not None:
             setattr(self, CHOOSER, _checked_chooser(vllm_config, settings))
+            for module, name in _BEAM_SEARCHES:
+                _wrap(getattr(importlib.import_module(module), name), "beam_search", _without_beams)
         initialise(self, vllm_config, *args, **kwargs)
 
     return initialise_with_chooser
@@ -63,7 +70,7 @@ def _checked_chooser(vllm_config: Any, settings: PluginSettings) -> Any:
     from slimwise_vllm.request_pools import PoolChooser
 
     refuse_version(vllm.__version__, settings)
-    refuse_engine(vllm_config)
+    refuse_engine(vllm_config, settings)
     pools = load_pools(settings)
     refuse_other_model(pools, vllm_config, settings)
     return PoolChooser(pools, settings)
@@ -93,6 +100,23 @@ def _with_assigned_pools(process: Callable[..., Any]) -> Callable[..., Any]:
         return request
 
     return process_with_pools
+
+
+def _without_beams(search: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse beam search where there are pools: it asks again and again, answers as prompts."""
+
+    def search_without_pools(self: Any, *args: Any, **kwargs: Any) -> Any:
+        engine = self.engine_client if hasattr(self, "engine_client") else self.llm_engine
+        if getattr(engine.input_processor, CHOOSER, None) is None:
+            return search(self, *args, **kwargs)
+        from vllm.exceptions import VLLMValidationError
+
+        raise VLLMValidationError(
+            "expert pools do not support beam search: vLLM asks for each token with the answer so "
+            "far as the prompt, which would be prefill. Sample with n instead."
+        )
+
+    return search_without_pools
 
 
 def _with_bound_worker(initialise: Callable[..., None]) -> Callable[..., None]:

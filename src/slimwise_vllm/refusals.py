@@ -26,12 +26,14 @@ def refuse_version(version: str, settings: PluginSettings) -> None:
     )
 
 
-def refuse_engine(vllm_config: Any) -> None:
+def refuse_engine(vllm_config: Any, settings: PluginSettings) -> None:
     """ConfigError names the first feature under which rows of a step are not its tokens in order.
 
-    So is pipeline parallelism, where no worker sees all the layers of a keep set.
+    So is pipeline parallelism, where no worker sees all the layers of a keep set, and for trained
+    pools LoRA, which puts its own modules in the place of those that would be hooked.
     """
     parallel = vllm_config.parallel_config
+    is_trained = any(files.trained for files in settings.pools.values())
     refused = {
         "dual-batch overlap (enable_dbo, ubatch_size)": parallel.use_ubatching,
         "prefill context parallelism": parallel.prefill_context_parallel_size > 1,
@@ -39,7 +41,9 @@ def refuse_engine(vllm_config: Any) -> None:
         "pipeline parallelism": parallel.pipeline_parallel_size > 1,
         "data parallelism": parallel.data_parallel_size > 1,
         "sequence-parallel MoE": parallel.use_sequence_parallel_moe,
+        "KV-sharing fast prefill": vllm_config.cache_config.kv_sharing_fast_prefill,
         "a pooling model": vllm_config.model_config.runner_type == "pooling",
+        "LoRA beside trained tensors": is_trained and vllm_config.lora_config is not None,
     }
     for feature, is_on in refused.items():
         if is_on:

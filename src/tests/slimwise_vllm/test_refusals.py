@@ -32,10 +32,12 @@ def settings(**changes):
     return PluginSettings(pools={"half": PoolFiles(keep_set=Path("half.json"))}, **changes)
 
 
-def engine(runner_type="generate", **parallel):
+def engine(runner_type="generate", fast_prefill=False, lora=None, **parallel):
     return SimpleNamespace(
         parallel_config=SimpleNamespace(**(PARALLEL | parallel)),
+        cache_config=SimpleNamespace(kv_sharing_fast_prefill=fast_prefill),
         model_config=SimpleNamespace(runner_type=runner_type),
+        lora_config=lora,
     )
 
 
@@ -59,13 +61,21 @@ def test_another_version_passes_only_if_allowed():
         ({"pipeline_parallel_size": 2}, "pipeline parallelism"),
         ({"data_parallel_size": 2}, "data parallelism"),
         ({"use_sequence_parallel_moe": True}, "sequence-parallel MoE"),
+        ({"fast_prefill": True}, "KV-sharing fast prefill"),
         ({"runner_type": "pooling"}, "a pooling model"),
     ],
 )
 def test_unsupported_engines_are_refused_by_name(changes, feature):
-    refuse_engine(engine())
+    refuse_engine(engine(), settings())
     with pytest.raises(ConfigError, match=feature):
-        refuse_engine(engine(**changes))
+        refuse_engine(engine(**changes), settings())
+
+
+def test_lora_is_refused_beside_trained_tensors_only():
+    files = PoolFiles(keep_set=Path("half.json"), trained=Path("kd"))
+    refuse_engine(engine(lora=object()), settings())
+    with pytest.raises(ConfigError, match="LoRA beside trained tensors"):
+        refuse_engine(engine(lora=object()), PluginSettings(pools={"kd": files}))
 
 
 def pools(num_experts=16, digest="abc"):

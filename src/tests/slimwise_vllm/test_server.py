@@ -135,6 +135,20 @@ def test_a_wrong_name_is_a_clear_client_error_and_the_server_stays_up(server, ar
     assert isinstance(answer(server), str)
 
 
+def test_beam_search_is_refused_by_name_and_the_server_stays_up(server):
+    body = {
+        "model": "mini",
+        "messages": [{"role": "user", "content": "What is 17 + 25?"}],
+        "max_tokens": 2,
+        "use_beam_search": True,
+        "n": 2,
+    }
+    status, reply = call(server, "/v1/chat/completions", body)
+    assert status == 400
+    assert "do not support beam search" in json.dumps(reply)
+    assert isinstance(answer(server), str)
+
+
 def test_the_default_mode_changes_without_a_restart(server):
     full, slimwise = (answer(server, slimwise_mode=mode) for mode in ("full", "slimwise"))
     assert call(server, "/slimwise/default_mode") == (
