@@ -11,6 +11,7 @@ from slimwise.report.config import ReportConfig
 from slimwise.report.figures.run import draw_figures
 from slimwise.report.tables.columns import (
     ACCURACY_COLUMNS,
+    CATEGORY_COLUMNS,
     COMPARISON_COLUMNS,
     FINDING_COLUMNS,
     OVERLAP_COLUMNS,
@@ -41,8 +42,9 @@ def test_every_table_of_the_paper_is_written_from_the_sampled_rows(tabulated):
         assert "slimwise" in tabulated.table(name, "md").read_text()
 
 
-def test_a_study_without_findings_says_so(tabulated):
+def test_a_study_without_findings_or_categories_says_so(tabulated):
     assert read_table(tabulated.table("findings"), FINDING_COLUMNS).empty
+    assert read_table(tabulated.table("categories"), CATEGORY_COLUMNS).empty
     assert tabulated.table("findings", "md").read_text().startswith("No benchmark")
 
 

@@ -19,6 +19,7 @@ from slimwise.report.figures.style import (
     arm_marker,
     house_style,
     note_figure,
+    set_panel_title,
 )
 from slimwise.report.labels import CRITERION_LABELS, benchmark_label
 from slimwise.report.order import NO_CRITERION
@@ -56,7 +57,7 @@ def draw_length_accuracy(accuracy: pd.DataFrame) -> Figure:
                 _draw_panel(axes, on_benchmark[on_benchmark["criterion"] == criterion])
                 _draw_full(axes, on_benchmark[on_benchmark["criterion"] == NO_CRITERION])
         for benchmark, axes in zip(benchmarks, grid[0], strict=True):
-            axes.set_title(benchmark_label(benchmark))
+            set_panel_title(axes, benchmark_label(benchmark), len(benchmarks))
         _finish(figure, grid[0, 0], rows)
     return figure
 

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-_NUM_TICKS = 24
+_NUM_TICKS = 18
 """Ticks of all length axes of a row together; more would collide."""
 _MARGIN_OCTAVES = 0.45
 

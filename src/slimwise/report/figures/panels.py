@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from slimwise.core.vocabulary import Decoding
-from slimwise.report.figures.style import PAGE_WIDTH_IN
+from slimwise.report.figures.style import PAGE_WIDTH_IN, set_panel_title
 from slimwise.report.labels import benchmark_label
 
 _SURROUND_HEIGHT_IN = 0.9
@@ -28,7 +28,7 @@ def panels_by_setting(
     for axes, decoding in zip(grid[:, 0], decodings, strict=True):
         axes.set_ylabel(row_label.format(decoding=decoding))
     for axes, benchmark in zip(grid[0], benchmarks, strict=True):
-        axes.set_title(benchmark_label(benchmark))
+        set_panel_title(axes, benchmark_label(benchmark), len(benchmarks))
     settings = [(decoding, benchmark) for decoding in decodings for benchmark in benchmarks]
     rows = [
         frame[(frame["decoding"] == decoding) & (frame["benchmark"] == benchmark)]

@@ -1,5 +1,6 @@
 """The look of every figure: one palette, one type size, one way of writing files."""
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,9 @@ from slimwise.report.order import NO_CRITERION
 
 PAGE_WIDTH_IN = 7.0
 """Text width of a two-column page, inches."""
+
+_PAGE_WIDTH_CHARACTERS = 90
+"""Of titles."""
 
 COLUMN_WIDTH_IN = 3.4
 """Width of one of its columns, inches."""
@@ -141,6 +145,12 @@ def label_shares(axes: Axes, counts: Sequence[float], num_experts: int) -> None:
     axes.set_xticks(counts, [f"{count:g}\n{count / num_experts:.0%}" for count in counts])
     axes.minorticks_off()
     axes.margins(x=0.08)
+
+
+def set_panel_title(axes: Axes, title: str, num_columns: int) -> None:
+    """The title of one of a page's columns of panels, broken into lines where it is too wide."""
+    width = _PAGE_WIDTH_CHARACTERS // num_columns
+    axes.set_title(textwrap.fill(title, width, break_on_hyphens=False, break_long_words=False))
 
 
 def note_instead(axes: Axes, note: str) -> None:

@@ -18,8 +18,9 @@ from slimwise.report.figures.style import (
     arm_marker,
     house_style,
     note_figure,
+    set_panel_title,
 )
-from slimwise.report.labels import benchmark_label, decoder_label
+from slimwise.report.labels import CRITERION_LABELS, benchmark_label, decoder_label
 from slimwise.report.order import NO_CRITERION
 from slimwise.report.selection import at_half, of_leading_criterion
 from slimwise.report.settings import Settings, by_setting, setting_of
@@ -61,15 +62,17 @@ def _draw(rows: pd.DataFrame, settings: Settings, bootstrap: Bootstrap) -> Figur
     for upper, lower, benchmark in zip(*grid, benchmarks, strict=True):
         on_benchmark = _on(rows, benchmark)
         num_items = settings[setting_of(on_benchmark[0])]["item_id"].nunique()
-        upper.set_title(f"{benchmark_label(benchmark)} (n = {num_items})")
+        title = f"{benchmark_label(benchmark)} (n={num_items})"
+        set_panel_title(upper, title, len(benchmarks))
         _draw_criteria(upper, on_benchmark, settings, bootstrap)
         _draw_lengths(lower, _on(leading, benchmark), settings)
     spreads = [_spread(row, settings) for row in _records(leading)]
     set_length_axis(grid[1, 0], pd.concat(spreads), len(benchmarks))
     grid[0, 0].set_ylim(-0.04, 1.06)
     grid[0, 0].yaxis.set_major_formatter(PercentFormatter(1.0, symbol=""))
-    grid[0, 0].set_ylabel("(a) accuracy (%)")
-    grid[1, 0].set_ylabel(f"(b) {_pool(_records(leading)[-1])}: accuracy (%)")
+    last = _records(leading)[-1]
+    grid[0, 0].set_ylabel(f"(a) {int(last['num_kept'])} kept: accuracy (%)")
+    grid[1, 0].set_ylabel(f"(b) {decoder_label(last['criterion'], last['num_kept'])}: accuracy (%)")
     figure.supxlabel("(b) output length (tokens): median, middle half and middle 80 %")
     figure.legend(handles=_legend(rows, bootstrap.confidence), loc="outside upper center", ncols=4)
     return figure
@@ -83,13 +86,10 @@ def _records(rows: pd.DataFrame) -> list[Row]:
     return rows.to_dict("records")
 
 
-def _pool(row: Row) -> str:
-    return decoder_label(row["criterion"], int(row["num_kept"]))
-
-
 def _draw_criteria(axes: Axes, rows: list[Row], settings: Settings, bootstrap: Bootstrap) -> None:
     """A place on the x axis for each criterion, pruned on its left, slimwise on its right."""
-    pools = list(dict.fromkeys(_pool(row) for row in rows if row["criterion"] != NO_CRITERION))
+    criteria = list(dict.fromkeys(row["criterion"] for row in rows))
+    criteria.remove(NO_CRITERION)
     for row in rows:
         mean = row["accuracy_mean"]
         if row["criterion"] == NO_CRITERION:
@@ -98,12 +98,12 @@ def _draw_criteria(axes: Axes, rows: list[Row], settings: Settings, bootstrap: B
         answers = settings[setting_of(row)]
         correct_IR = by_item_and_run(answers, "correct")
         interval = mean_interval(correct_IR, item_weights(answers), bootstrap)
-        place = pools.index(_pool(row)) + _SIDEWAYS[row["mode"]]
+        place = criteria.index(row["criterion"]) + _SIDEWAYS[row["mode"]]
         marker = arm_marker(row["criterion"], row["mode"])
         axes.vlines(place, interval.low, interval.high, color=marker["color"], linewidth=1.0)
         axes.plot(place, mean, linestyle="", **marker)
-    axes.set_xticks(range(len(pools)), pools)
-    axes.set_xlim(-0.5, max(len(pools), 1) - 0.5)
+    axes.set_xticks(range(len(criteria)), [CRITERION_LABELS[name] for name in criteria])
+    axes.set_xlim(-0.5, max(len(criteria), 1) - 0.5)
     axes.grid(visible=False, axis="x")
 
 

@@ -46,6 +46,21 @@ COMPARISON_COLUMNS = (
     "paper_length_p50_tokens",
     "paper_length_p90_tokens",
 )
+CATEGORY_COLUMNS = (
+    "backbone",
+    "criterion",
+    "num_kept",
+    "mode",
+    "deployment",
+    "distilled",
+    "decoding",
+    "benchmark",
+    "category",
+    "num_items",
+    "runs",
+    "accuracy_mean",
+    "accuracy_std",
+)
 FINDING_COLUMNS = (
     "backbone",
     "criterion",

@@ -18,8 +18,10 @@ from slimwise.report.config import ReportConfig
 from slimwise.report.paper.cells import read_paper_cells
 from slimwise.report.statistics.bootstrap import Bootstrap
 from slimwise.report.tables.accuracy import accuracy_table
+from slimwise.report.tables.categories import NO_CATEGORIES, categories_table
 from slimwise.report.tables.columns import (
     ACCURACY_COLUMNS,
+    CATEGORY_COLUMNS,
     COMPARISON_COLUMNS,
     FINDING_COLUMNS,
     OVERLAP_COLUMNS,
@@ -68,6 +70,7 @@ def write_tables(
     here = _origin_columns(current_provenance())
     overlaps = overlap_table(records, backbone=model.name).assign(**here)
     times = stage_times(benchmarks, setup_record).assign(**here)
+    categories = categories_table(accuracies, answers)
     findings = findings_table(accuracies, answers)
     comparison = comparison_table(
         accuracies, answers, bootstrap=Bootstrap.of(config), paper=read_paper_cells(paper)
@@ -75,6 +78,9 @@ def write_tables(
     tables = (
         _Table("accuracy", accuracies, ACCURACY_COLUMNS),
         *(_paper_table(name, comparison) for name in PAPER_TABLES),
+        _Table(
+            "categories", categories, CATEGORY_COLUMNS, NO_CATEGORIES if categories.empty else None
+        ),
         _Table("findings", findings, FINDING_COLUMNS, NO_FINDINGS if findings.empty else None),
         _Table("keep_set_overlap", overlaps, OVERLAP_COLUMNS),
         _Table("stage_times", times, STAGE_TIME_COLUMNS),
