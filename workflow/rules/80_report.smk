@@ -10,6 +10,7 @@ TABLES = expand(
         "table_2",
         "table_3",
         "table_4",
+        "categories",
         "findings",
         "keep_set_overlap",
         "stage_times",

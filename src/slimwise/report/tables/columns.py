@@ -1,6 +1,6 @@
 """The columns of every result table before its provenance; others rely on these names."""
 
-ACCURACY_COLUMNS = (
+_SETTING = (
     "backbone",
     "criterion",
     "num_kept",
@@ -9,6 +9,10 @@ ACCURACY_COLUMNS = (
     "distilled",
     "decoding",
     "benchmark",
+)
+
+ACCURACY_COLUMNS = (
+    *_SETTING,
     "runs",
     "accuracy_mean",
     "accuracy_std",
@@ -17,14 +21,7 @@ ACCURACY_COLUMNS = (
     "budget_hit_rate",
 )
 COMPARISON_COLUMNS = (
-    "backbone",
-    "criterion",
-    "num_kept",
-    "mode",
-    "deployment",
-    "distilled",
-    "decoding",
-    "benchmark",
+    *_SETTING,
     "num_items",
     "runs",
     "accuracy_mean",
@@ -47,14 +44,7 @@ COMPARISON_COLUMNS = (
     "paper_length_p90_tokens",
 )
 CATEGORY_COLUMNS = (
-    "backbone",
-    "criterion",
-    "num_kept",
-    "mode",
-    "deployment",
-    "distilled",
-    "decoding",
-    "benchmark",
+    *_SETTING,
     "category",
     "num_items",
     "runs",
@@ -62,14 +52,7 @@ CATEGORY_COLUMNS = (
     "accuracy_std",
 )
 FINDING_COLUMNS = (
-    "backbone",
-    "criterion",
-    "num_kept",
-    "mode",
-    "deployment",
-    "distilled",
-    "decoding",
-    "benchmark",
+    *_SETTING,
     "finding",
     "runs",
     "share_mean",
