@@ -24,7 +24,8 @@ case $stage in
     export-decoder | distill-decoder) files=$out/manifest.json ;;
     grade-answers) files="$out ${out%/*}/disagreements.csv" ;;
     write-tables)
-        files=$(echo $out/{accuracy,findings,table_{1..4},keep_set_overlap,stage_times}.{csv,md}) ;;
+        files=$(echo $out/{accuracy,categories,findings,table_{1..4}}.{csv,md})
+        files="$files $(echo $out/{keep_set_overlap,stage_times}.{csv,md})" ;;
     draw-figures)
         files=$(echo $out/{accuracy_by_num_kept,output_lengths,expert_load,keep_set_overlap}.png)
         files="$files $(echo $out/{figure_3,figure_5,length_accuracy,distillation}.png)"
