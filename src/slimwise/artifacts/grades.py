@@ -9,6 +9,9 @@ from slimwise.artifacts.row_types import conform_rows
 from slimwise.provenance import Provenance
 
 SCHEMA = "slimwise.grades/2"
+UNENDED_THOUGHT = "the thought never ended"
+"""Reason of an answer that stopped by itself and is all thought."""
+
 COLUMNS = {
     "decoder": "str",
     "mode": "str",

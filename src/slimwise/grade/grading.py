@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from slimwise.artifacts.grades import COLUMNS
+from slimwise.artifacts.grades import COLUMNS, UNENDED_THOUGHT
 from slimwise.backbones.mini.chat import split_thought
 from slimwise.backbones.mini.tasks.item import Verdict
 from slimwise.benchmarks.base import Answer, Grade, ToolCall
@@ -59,7 +59,7 @@ def _verdict(sample: Sample, reference: Mapping[str, Any], grade: Grade) -> Verd
     content = sample["content"]
     text = content if sample["thought_split"] else split_thought(content)[1]
     if text is None:
-        return Verdict(False, "", "the thought never ended")
+        return Verdict(False, "", UNENDED_THOUGHT)
     calls = tuple(ToolCall(**call) for call in json.loads(sample["tool_calls"]))
     return grade(Answer(text, calls), reference)
 

@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-UNENDED_THOUGHT = "the thought never ended"
-"""The reason that grading gives for an answer which is all thought."""
+from slimwise.artifacts.grades import UNENDED_THOUGHT
 
 
 def budget_hit_rate(answers: pd.DataFrame) -> float:
