@@ -1,12 +1,18 @@
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pytest
+import torch
 
-from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
+from slimwise.artifacts.keep_set import KeepSetRecord, read_keep_set, write_keep_set
 from slimwise.artifacts.pool_files import PoolFiles
+from slimwise.artifacts.trained_record import TrainedRecord, write_trained_record
+from slimwise.artifacts.trained_tensors import write_trained_tensors
 from slimwise.core.keep_set import KeepSet
-from slimwise.core.vocabulary import Criterion
+from slimwise.core.vocabulary import Criterion, Distillation
 from slimwise.errors import ArtifactError, ConfigError, KeepSetError
 from slimwise.provenance import Provenance
 from slimwise_vllm.pools import load_pools, pruned_experts
@@ -19,8 +25,24 @@ def write(path: Path, kept, num_experts=4, top_k=1) -> Path:
     return path
 
 
-def load(**paths: Path):
-    pools = {name: PoolFiles(keep_set=path) for name, path in paths.items()}
+def train(folder: Path, keep_set: Path, *, scale: float = 1, **changes: Any) -> Path:
+    """A folder as stage distill-decoder writes it for that keep set."""
+    chosen = read_keep_set(keep_set)
+    folder.mkdir()
+    write_trained_tensors(folder, {"model.norm.weight": scale * torch.ones(2)})
+    fields = {
+        "backbone_digest": chosen.backbone_digest,
+        "keep_set_digest": chosen.keep_set.digest,
+    } | changes
+    record = TrainedRecord(decoder="", rule=Distillation.UNIFORM, seed=0, recipe={}, **fields)
+    write_trained_record(folder, record, Provenance("", "", "", {}, ""))
+    return folder
+
+
+def load(trained: Mapping[str, Path] = MappingProxyType({}), **paths: Path):
+    pools = {
+        name: PoolFiles(keep_set=path, trained=trained.get(name)) for name, path in paths.items()
+    }
     return load_pools(PluginSettings(pools=pools, default_pool=next(iter(paths))))
 
 
@@ -46,6 +68,37 @@ def test_a_digest_tells_the_content_of_a_pool_not_its_name(tmp_path):
     full, a, b, c = same.digests
     assert full == ""
     assert a == b != c
+
+
+def test_a_digest_tells_what_was_trained_too(tmp_path):
+    a = write(tmp_path / "a.json", ((0, 3),))
+    folders = {
+        name: train(tmp_path / name, a, scale=scale)
+        for name, scale in (("kd", 1), ("same", 1), ("other", 2))
+    }
+    full, plain, kd, same, other = load(folders, plain=a, kd=a, same=a, other=a).digests
+    assert kd == same
+    assert len({full, plain, kd, other}) == 4
+
+
+@pytest.mark.parametrize("kind", ["backbone_digest", "keep_set_digest"])
+def test_tensors_trained_with_another_model_or_keep_set_are_refused(tmp_path, kind):
+    a = write(tmp_path / "a.json", ((0, 3),))
+    changes: dict[str, Any] = {kind: "another"}
+    folder = train(tmp_path / "kd", a, **changes)
+    words = kind.removesuffix("_digest").replace("_", " ").replace("backbone", "model")
+    with pytest.raises(KeepSetError, match=rf"pool 'a': .*kd was trained with a {words} of digest"):
+        load({"a": folder}, a=a)
+
+
+def test_changed_or_missing_tensors_are_refused(tmp_path):
+    a = write(tmp_path / "a.json", ((0, 3),))
+    folder = train(tmp_path / "kd", a)
+    write_trained_tensors(folder, {"model.norm.weight": torch.zeros(2)})
+    with pytest.raises(ArtifactError, match=r"trained\.safetensors has changed"):
+        load({"a": folder}, a=a)
+    with pytest.raises(ArtifactError, match=r"cannot read .*absent/manifest\.json"):
+        load({"a": tmp_path / "absent"}, a=a)
 
 
 def test_an_unknown_pool_is_named_with_those_there_are(tmp_path):
