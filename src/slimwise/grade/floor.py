@@ -9,6 +9,7 @@ import pandas as pd
 
 from slimwise.artifacts.grades import read_grades
 from slimwise.artifacts.json_record import write_json_record
+from slimwise.benchmarks.tool_calls.categories import item_weights
 from slimwise.core.vocabulary import Decoding
 from slimwise.errors import AccuracyFloorError
 from slimwise.provenance import current_provenance
@@ -37,10 +38,14 @@ def run(config: FloorConfig, *, grades: Path, out: Path) -> None:
 
 
 def greedy_accuracies(grades: pd.DataFrame) -> dict[str, float]:
-    """Share of right greedy answers by benchmark."""
+    """Share of right greedy answers by benchmark, items weighted as the benchmark publishes it."""
     greedy = grades[grades["decoding"] == Decoding.GREEDY]
-    means = greedy.groupby("benchmark")["correct"].mean()
-    return {str(name): float(value) for name, value in means.items()}
+    return {str(name): _accuracy(str(name), rows) for name, rows in greedy.groupby("benchmark")}
+
+
+def _accuracy(benchmark: str, rows: pd.DataFrame) -> float:
+    weights = item_weights(benchmark, list(rows["item_id"]))
+    return float((rows["correct"] * weights).mean())
 
 
 def check_floors(accuracies: Mapping[str, float], floors: Mapping[str, float]) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from slimwise.artifacts.grades import write_grades
 from slimwise.errors import AccuracyFloorError
-from slimwise.grade.floor import run
+from slimwise.grade.floor import greedy_accuracies, run
 from slimwise.inspect.config import BackboneConfig
 from slimwise.provenance import Provenance
 
@@ -60,3 +60,11 @@ def test_a_model_below_its_floor_is_refused_with_value_floor_and_remedy(grades, 
 def test_a_floor_that_was_not_measured_is_refused(grades, tmp_path):
     with pytest.raises(AccuracyFloorError, match="mini_code has no greedy answers"):
         run(backbone(mini_code=0.1), grades=grades, out=tmp_path / "floor.json")
+
+
+def test_a_floor_is_on_the_score_that_the_benchmark_publishes():
+    ids = ["multiple_0", "parallel_0", "parallel_1", "parallel_2"]
+    grades = pd.DataFrame({"item_id": ids, "correct": [True, False, False, False]})
+    grades = grades.assign(benchmark="bfcl_v4_non_live_ast", decoding="greedy")
+    # Two of its four categories were asked: one is right, the other wrong.
+    assert greedy_accuracies(grades) == {"bfcl_v4_non_live_ast": pytest.approx(0.5)}

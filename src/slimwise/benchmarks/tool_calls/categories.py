@@ -96,7 +96,12 @@ def members(mean: Mean) -> tuple[str, ...]:
 
 
 def item_weights(benchmark: str, item_ids: Sequence[str]) -> list[float]:
-    """Weights, 1 on average, under which the mean over the items is the leaderboard's."""
+    """Weights, 1 on average, under which the mean over the items is the published one.
+
+    Those of BFCL average over categories; of other benchmarks all items count alike.
+    """
+    if benchmark not in MEANS:
+        return [1.0] * len(item_ids)
     counts = Counter(map(category_of, item_ids))
     shares = _shares(MEANS[benchmark], counts)
     return [shares[category_of(item)] * len(item_ids) for item in item_ids]

@@ -6,7 +6,6 @@ Legend: I items, R runs.
 import numpy as np
 import pandas as pd
 
-from slimwise.benchmarks.tool_calls.categories import MEANS
 from slimwise.benchmarks.tool_calls.categories import item_weights as published_weights
 from slimwise.errors import ArtifactError
 
@@ -25,9 +24,7 @@ def item_weights(answers: pd.DataFrame) -> np.ndarray:
     All alike, save where a benchmark publishes a mean over categories.
     """
     benchmark, items = str(answers["benchmark"].iloc[0]), sorted(answers["item_id"].unique())
-    if benchmark in MEANS:
-        return np.array(published_weights(benchmark, items))
-    return np.ones(len(items))
+    return np.array(published_weights(benchmark, items))
 
 
 def check_same_items(ours: pd.DataFrame, theirs: pd.DataFrame, where: str) -> None:
