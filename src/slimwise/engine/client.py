@@ -13,6 +13,7 @@ from slimwise.engine.chat import ChatAnswer, ChatRequest, chat_answer, request_b
 from slimwise.errors import EngineError
 
 _log = logging.getLogger(__name__)
+_PATH = "/v1/chat/completions"
 _ATTEMPTS = 6
 _FIRST_PAUSE_S = 0.25  # doubles with every attempt: 8 s in all
 _OUTAGE_POLL_S = 1.0
@@ -49,12 +50,13 @@ async def ask_all(
     timeout = aiohttp.ClientTimeout(total=limits.timeout_s)
     connector = aiohttp.TCPConnector(limit=limits.concurrency)
     async with aiohttp.ClientSession(base_url, timeout=timeout, connector=connector) as session:
+        asker = _Asker(session, limits)
 
         async def ask_pending() -> None:
             while not failures and (asked := next(pending, None)) is not None:
                 index, request = asked
                 try:
-                    answer = await _ask(session, request, limits)
+                    answer = await asker.ask(request)
                 except EngineError as failure:
                     failures.append(failure)
                 else:
@@ -71,61 +73,76 @@ async def ask_all(
         raise failures[0]
 
 
-async def _ask(
-    session: aiohttp.ClientSession, request: ChatRequest, limits: AskingLimits
-) -> ChatAnswer:
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            return await _ask_present(session, request, attempt, limits.outage_s)
-        except TimeoutError as failure:
-            raise EngineError(
-                f"no answer within {limits.timeout_s:g} s to a request of {request.max_tokens} "
-                "tokens. Raise serving.request_timeout_s, or lower evaluation.concurrency."
-            ) from failure
-        except aiohttp.ClientError as failure:
-            if attempt == _ATTEMPTS:
+class _Asker:
+    """Requests over one session, which wait out an outage together."""
+
+    def __init__(self, session: aiohttp.ClientSession, limits: AskingLimits) -> None:
+        self._session = session
+        self._limits = limits
+        self._is_gone = False
+
+    async def ask(self, request: ChatRequest) -> ChatAnswer:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return await self._ask_present(request, attempt)
+            except TimeoutError as failure:
                 raise EngineError(
-                    f"the server failed {_ATTEMPTS} times to answer a request, at last with "
-                    f"{failure!r}. Its log says why; the same command resumes."
+                    f"no answer within {self._limits.timeout_s:g} s to a request of "
+                    f"{request.max_tokens} tokens. Raise serving.request_timeout_s, or lower "
+                    "evaluation.concurrency."
                 ) from failure
-            _log.debug("attempt %d of %d failed: %r", attempt, _ATTEMPTS, failure)
-            # Not all at once, or a server that was too busy is so again.
-            await asyncio.sleep(_FIRST_PAUSE_S * 2 ** (attempt - 1) * random.uniform(0.5, 1.0))
-    raise AssertionError("unreachable: the last attempt returns or raises")
+            except aiohttp.ClientError as failure:
+                if attempt == _ATTEMPTS:
+                    raise EngineError(
+                        f"the server failed {_ATTEMPTS} times to answer a request, at last with "
+                        f"{failure!r}. Its log says why; the same command resumes."
+                    ) from failure
+                _log.debug("attempt %d of %d failed: %r", attempt, _ATTEMPTS, failure)
+                # Not all at once, or a server that was too busy is so again.
+                await asyncio.sleep(_FIRST_PAUSE_S * 2 ** (attempt - 1) * random.uniform(0.5, 1.0))
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
+    async def _ask_present(self, request: ChatRequest, attempt: int) -> ChatAnswer:
+        """The answer of a server that is there, or comes back before the limit."""
+        limit_s = self._limits.outage_s
+        deadline = time.monotonic() + limit_s
+        while True:
+            try:
+                answer = await self._ask_once(request, attempt)
+            except _OutageError as failure:
+                if time.monotonic() >= deadline:
+                    raise EngineError(
+                        f"the server was gone for {limit_s:g} s, the limit that "
+                        f"serving.outage_timeout_s sets ({failure}). Every answer so far is kept: "
+                        "the same command resumes."
+                    ) from failure
+                self._notice(is_gone=True)
+                await asyncio.sleep(_OUTAGE_POLL_S)
+            else:
+                self._notice(is_gone=False)
+                return answer
 
-async def _ask_present(
-    session: aiohttp.ClientSession, request: ChatRequest, attempt: int, outage_s: float
-) -> ChatAnswer:
-    """The answer of a server that is there, or comes back within outage_s."""
-    deadline = time.monotonic() + outage_s
-    while True:
+    async def _ask_once(self, request: ChatRequest, attempt: int) -> ChatAnswer:
+        start = time.monotonic()
         try:
-            return await _ask_once(session, request, attempt)
-        except _OutageError as failure:
-            if time.monotonic() >= deadline:
-                raise EngineError(
-                    f"the server was gone for {outage_s:g} s, the limit that "
-                    f"serving.outage_timeout_s sets ({failure}). Every answer so far is kept: the "
-                    "same command resumes."
-                ) from failure
-            await asyncio.sleep(_OUTAGE_POLL_S)
+            async with self._session.post(_PATH, json=request_body(request)) as response:
+                await _check_status(response)
+                reply = await response.json()
+        except aiohttp.ClientConnectorError as failure:
+            raise _OutageError(str(failure)) from failure
+        except ValueError as failure:
+            # A body that was cut off is bad JSON where its length was not announced.
+            raise aiohttp.ClientPayloadError(f"the reply is not JSON: {failure}") from failure
+        return chat_answer(reply, latency_s=time.monotonic() - start, attempts=attempt)
 
-
-async def _ask_once(
-    session: aiohttp.ClientSession, request: ChatRequest, attempt: int
-) -> ChatAnswer:
-    start = time.monotonic()
-    try:
-        async with session.post("/v1/chat/completions", json=request_body(request)) as response:
-            await _check_status(response)
-            reply = await response.json()
-    except aiohttp.ClientConnectorError as failure:
-        raise _OutageError(str(failure)) from failure
-    except ValueError as failure:
-        # A body that was cut off is bad JSON where its length was not announced.
-        raise aiohttp.ClientPayloadError(f"the reply is not JSON: {failure}") from failure
-    return chat_answer(reply, latency_s=time.monotonic() - start, attempts=attempt)
+    def _notice(self, *, is_gone: bool) -> None:
+        if is_gone is self._is_gone:
+            return
+        self._is_gone = is_gone
+        if is_gone:
+            _log.warning("the server is gone; waiting up to %g s for it", self._limits.outage_s)
+        else:
+            _log.info("the server is back")
 
 
 async def _check_status(response: aiohttp.ClientResponse) -> None:
