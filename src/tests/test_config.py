@@ -53,6 +53,11 @@ def test_one_decoders_slice_ignores_the_others():
             "colocated_num_kept.slimwise names 16, which selection.num_kept (32) does not",
         ),
         ({"evaluation": {"colocated_num_kept": {"full": [32]}}}, "Input should be"),
+        (
+            {"evaluation": {"disaggregated_decoders": ["reap-m16"]}},
+            "disaggregated_decoders names reap-m16, which is none of the study's pruned decoders: "
+            "reap-m32",
+        ),
     ],
 )
 def test_a_refusal_names_key_value_and_limit(changes, reason):
@@ -131,3 +136,13 @@ def test_distillation_of_a_decoder_that_is_not_selected_is_refused():
     chosen = {"rules": ["zero"], "num_kept": [16]}
     with pytest.raises(ConfigError, match=r"distillation\.num_kept names 16, which selection"):
         load_study(_smoke(distillation=chosen))
+
+
+def test_a_decoder_with_phases_apart_has_a_slice_of_its_own():
+    asked = {"disaggregated_decoders": ["reap-m32-kd_uniform", "reap-m32"]}
+    study = load_study(_smoke(evaluation=asked))
+    named = [str(decoder) for decoder in study.disaggregated_decoders()]
+    assert named == asked["disaggregated_decoders"]
+    slices = [study.evaluation.only(name, disaggregated=True) for name in named]
+    assert [each.disaggregated_decoders for each in slices] == [(name,) for name in named]
+    assert study.evaluation.only("reap-m32").disaggregated_decoders == ()
