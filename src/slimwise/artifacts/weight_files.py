@@ -1,7 +1,7 @@
 """Safetensors weights as they lie on disk: names, shapes and byte ranges. Torch-free."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -74,6 +74,25 @@ def read_weight_file(path: Path) -> dict[str, WeightEntry]:
             f"file has {size}. Fetch the checkpoint again."
         )
     return entries
+
+
+def read_chunks(
+    entry: WeightEntry, ranges: Iterable[tuple[int, int]], buffer: bytearray
+) -> Iterator[memoryview]:
+    """The bytes of the tensor's ranges, in pieces of whole values that fill the buffer.
+
+    Each piece lies in the buffer until the next one is asked for. CheckpointError if the file has
+    become shorter than its header says.
+    """
+    step = len(buffer) - len(buffer) % max(entry.item_bytes, 1)
+    with entry.path.open("rb") as source:
+        for begin, end in ranges:
+            source.seek(entry.begin + begin)
+            for start in range(begin, end, step):
+                chunk = memoryview(buffer)[: min(step, end - start)]
+                if source.readinto(chunk) < len(chunk):
+                    raise CheckpointError(f"weights {entry.path} ended early. Fetch them again.")
+                yield chunk
 
 
 def _single_file(folder: Path) -> Path:

@@ -1,16 +1,29 @@
-"""Safetensors files written tensor by tensor, straight from the bytes of their sources."""
+"""Safetensors files written tensor by tensor, straight from the bytes of their sources.
+
+One pass over the bytes does all: they are read, checked, hashed and written chunk by chunk. Only
+kept bytes are read, so decoders are written one by one, not several from one reading of the source:
+for 75, 50 and 25 % of the experts that would move 2.5 times the source in place of 3.0, a sixth
+less at most, and one more num_kept would write every decoder anew.
+"""
 
 import hashlib
 import json
 from collections.abc import Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO
 
-from slimwise.artifacts.weight_files import INDEX_NAME, LENGTH_BYTES, METADATA_KEY, SINGLE_NAME
+from slimwise.artifacts.weight_files import (
+    INDEX_NAME,
+    LENGTH_BYTES,
+    METADATA_KEY,
+    SINGLE_NAME,
+    read_chunks,
+)
 from slimwise.export.plan import PlannedTensor
+from slimwise.export.values import CHUNK_BYTES, check_values
 
-_CHUNK_BYTES = 16 * 2**20
 _ALIGNMENT_BYTES = 8
 
 
@@ -18,7 +31,7 @@ def write_shards(folder: Path, shards: Sequence[Sequence[PlannedTensor]]) -> dic
     """Write model.safetensors, or numbered files and their index if there are several.
 
     The SHA-256 of each by name, taken on the way. Never holds more than a chunk of one tensor in
-    memory.
+    memory. CheckpointError names a tensor with values that cannot be weights.
     """
     if len(shards) == 1:
         return {SINGLE_NAME: _write_shard(folder / SINGLE_NAME, shards[0])}
@@ -39,13 +52,16 @@ def write_shards(folder: Path, shards: Sequence[Sequence[PlannedTensor]]) -> dic
 class _HashedFile:
     """A file that is written from beginning to end, and the digest of what it holds so far."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, thread: Executor) -> None:
         self._file = file
+        self._thread = thread
         self._digest = hashlib.sha256()
 
-    def write(self, content: bytes) -> None:
+    def write(self, content: bytes | memoryview) -> None:
+        """Append the content, hashed beside; it may change afterwards."""
+        hashed = self._thread.submit(self._digest.update, content)
         self._file.write(content)
-        self._digest.update(content)
+        hashed.result()
 
     def hexdigest(self) -> str:
         return self._digest.hexdigest()
@@ -53,15 +69,15 @@ class _HashedFile:
 
 def _write_shard(path: Path, tensors: Sequence[PlannedTensor]) -> str:
     header = _header(tensors)
-    with path.open("wb") as file:
-        shard = _HashedFile(file)
+    buffer = bytearray(CHUNK_BYTES)
+    with path.open("wb") as file, ThreadPoolExecutor(1) as thread:
+        shard = _HashedFile(file, thread)
         shard.write(len(header).to_bytes(LENGTH_BYTES, "little"))
         shard.write(header)
         for tensor in tensors:
-            with tensor.source.path.open("rb") as source:
-                for begin, end in tensor.ranges:
-                    source.seek(tensor.source.begin + begin)
-                    _copy(source, shard, end - begin)
+            for chunk in read_chunks(tensor.source, tensor.ranges, buffer):
+                check_values(tensor.source, chunk)
+                shard.write(chunk)
     return shard.hexdigest()
 
 
@@ -77,12 +93,3 @@ def _header(tensors: Sequence[PlannedTensor]) -> bytes:
         }
     header = json.dumps(described, separators=(",", ":"), ensure_ascii=False).encode()
     return header + b" " * (-len(header) % _ALIGNMENT_BYTES)
-
-
-def _copy(source: BinaryIO, target: _HashedFile, num_bytes: int) -> None:
-    while num_bytes:
-        chunk = source.read(min(num_bytes, _CHUNK_BYTES))
-        if not chunk:
-            raise EOFError(f"{source.name} ended early")
-        target.write(chunk)
-        num_bytes -= len(chunk)
