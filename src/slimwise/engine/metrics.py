@@ -24,6 +24,10 @@ class ServerMetrics:
         """Sum over the samples of that name with these labels; 0 if there are none."""
         return sum(sample.value for sample in self._named(name, labels))
 
+    def has(self, name: str) -> bool:
+        """True if the server reports a metric of that name."""
+        return any(sample.name == name for sample in self.samples)
+
     def labels(self, name: str) -> dict[str, str]:
         """Labels of the first sample of that name; EngineError if there is none."""
         for sample in self._named(name, {}):

@@ -118,11 +118,12 @@ def _server(
         return
     prefill, decode = ServedModel(served.model), ServedModel(served.decode_model)
     with serve_disaggregated(prefill, decode, serving, layout, folder / "servers") as deployment:
-        earlier = decode_counts(deployment.decode_urls)
+        urls = deployment.prefill_urls, deployment.decode_urls
+        earlier = decode_counts(*urls)
         try:
             yield deployment.base_url
         finally:
-            refuse_faults(decode_counts(deployment.decode_urls) - earlier)
+            refuse_faults(decode_counts(*urls) - earlier)
 
 
 def _sample_batches(asked: Sequence[Question], log: AnswerLog) -> Iterator[pd.DataFrame]:

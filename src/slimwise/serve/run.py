@@ -36,7 +36,7 @@ def run(
             time.sleep(_POLL_S)
             deployment.running.raise_if_ended("while it served")
             if served.deployment is Deployment.DISAGGREGATED:
-                faults = decode_counts(deployment.decode_urls).faults()
+                faults = decode_counts(deployment.prefill_urls, deployment.decode_urls).faults()
                 for fault in set(faults) - set(warned):
                     _log.warning("%s", fault)
                 warned = faults

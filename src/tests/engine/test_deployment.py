@@ -172,18 +172,18 @@ def test_answers_are_those_of_the_masked_model_but_for_near_ties(apart, together
 
 
 def test_only_last_tokens_were_computed_by_the_decode_server(apart):
-    counts = decode_counts(apart.decode_urls)
+    counts = decode_counts(apart.prefill_urls, apart.decode_urls)
     complete(apart.base_url, [50] * 60)
-    mine = decode_counts(apart.decode_urls) - counts
+    mine = decode_counts(apart.prefill_urls, apart.decode_urls) - counts
     assert (mine.num_requests, mine.computed_prompt_tokens) == (1, 1)
     assert mine.received_prompt_tokens == 59
     assert not mine.faults()
 
 
 def test_a_request_without_transfer_parameters_is_answered_but_counted(apart):
-    counts = decode_counts(apart.decode_urls)
+    counts = decode_counts(apart.prefill_urls, apart.decode_urls)
     complete(apart.decode_urls[0], [50] * 60)
-    (fault,) = (decode_counts(apart.decode_urls) - counts).faults()
+    (fault,) = (decode_counts(apart.prefill_urls, apart.decode_urls) - counts).faults()
     assert fault.startswith("59 prompt tokens beyond the last were computed")
 
 

@@ -162,8 +162,8 @@ def test_the_floor_asks_more_items_greedily_only(decoder, generate):
 def apart(decoder, monkeypatch, tmp_path):
     """Stands in for a deployment with a decode server, whose counts a test may change."""
     counted = [
-        DecodeCounts(7, 7, 0, 99, 1),
-        DecodeCounts(7 + NUM_ANSWERS, 7 + NUM_ANSWERS, 0, 999, 1),
+        DecodeCounts(7, 7, 0, 99, 1, 0),
+        DecodeCounts(7 + NUM_ANSWERS, 7 + NUM_ANSWERS, 0, 999, 1, 0),
     ]
 
     @contextmanager
@@ -174,7 +174,7 @@ def apart(decoder, monkeypatch, tmp_path):
         yield RunningDeployment(url, (), (), (), RunningServers())
 
     monkeypatch.setattr("slimwise.generate.run.serve_disaggregated", serve)
-    monkeypatch.setattr("slimwise.generate.run.decode_counts", lambda _: counted.pop(0))
+    monkeypatch.setattr("slimwise.generate.run.decode_counts", lambda *_: counted.pop(0))
     (tmp_path / "config.json").write_text("{}")
     return counted
 
@@ -195,7 +195,7 @@ def test_a_disaggregated_decoder_is_asked_in_its_one_mode(apart, generate, tmp_p
 def test_answers_of_a_decode_server_that_prefilled_are_refused_and_forgotten(
     apart, decoder, generate, tmp_path
 ):
-    apart[1] = DecodeCounts(7 + NUM_ANSWERS, 7 + 2 * NUM_ANSWERS, 0, 99, 1)
+    apart[1] = DecodeCounts(7 + NUM_ANSWERS, 7 + 2 * NUM_ANSWERS, 0, 99, 1, 0)
     with pytest.raises(InvalidAnswersError, match=f"{NUM_ANSWERS} prompt tokens beyond the last"):
         generate(checkpoint=tmp_path / "manifest.json", **DISAGGREGATED)
     assert not (tmp_path / "samples.parquet").exists()
