@@ -19,9 +19,11 @@ include: "workflow/rules/20_calibrate.smk"
 include: "workflow/rules/30_select.smk"
 include: "workflow/rules/40_export.smk"
 include: "workflow/rules/50_distill.smk"
+include: "workflow/rules/60_serve.smk"
 include: "workflow/rules/70_evaluate.smk"
 include: "workflow/rules/75_cross_check.smk"
 include: "workflow/rules/80_report.smk"
+include: "workflow/rules/85_measured.smk"
 
 
 # Tables and figures of some studies are committed; the study's record never is, so a fresh clone

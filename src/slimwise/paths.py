@@ -8,7 +8,11 @@ from slimwise.core.vocabulary import Criterion, DecoderId
 # From the repository's root, where the workflow runs: a moved checkout has the same inputs.
 EMBEDDED_CHECKPOINT = Path("src/slimwise/backbones/mini/checkpoint")
 PAPER_RESULTS = Path("src/slimwise/report/paper/evaluation.csv")
+PAPER_THROUGHPUT = Path("src/slimwise/report/paper/throughput.csv")
 EMBEDDED_DISTILLED = Path("src/slimwise/backbones/mini/distilled")
+MEASURED_STUDY = "h200"
+"""The folder of what was measured on a GPU, whose rows are committed."""
+MEASUREMENT_SETTINGS = Path("config/h200")
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,27 @@ class StudyPaths:
     def disaggregated(self, decoder: DecoderId | str) -> str:
         """Name of the decoder's evaluation folder with prefill and decode on a server each."""
         return f"{decoder}-disaggregated"
+
+    @property
+    def scoring_speed(self) -> Path:
+        """Rows of a measurement, as this and the next four: JSON lines, appended as they come."""
+        return self.root / "20_calibration" / "scoring_speed.jsonl"
+
+    @property
+    def export_speed(self) -> Path:
+        return self.root / "40_checkpoints" / "export_speed.jsonl"
+
+    @property
+    def distill_speed(self) -> Path:
+        return self.root / "50_distilled" / "distill_speed.jsonl"
+
+    @property
+    def split_rules(self) -> Path:
+        return self.root / "50_distilled" / "split_rules.jsonl"
+
+    @property
+    def decode_steps(self) -> Path:
+        return self.root / "60_serve" / "decode_steps.jsonl"
 
     def evaluation(self, decoder: DecoderId | str) -> Path:
         return self.root / "70_evaluation" / str(decoder)

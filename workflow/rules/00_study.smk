@@ -1,12 +1,21 @@
 # REQUIRED INPUTS: config/default.yaml and one overlay.
 # OUTPUTS: none; the names that the other rule files use.
+import json
+
 from slimwise.config import load_study, slice_json
-from slimwise.paths import PAPER_RESULTS, StudyPaths
+from slimwise.paths import (
+    MEASURED_STUDY,
+    MEASUREMENT_SETTINGS,
+    PAPER_RESULTS,
+    PAPER_THROUGHPUT,
+    StudyPaths,
+)
 from slimwise.provenance import code_digest
 from slimwise.select.check import check_if_known
 
 study = load_study(config)
 paths = StudyPaths.of(study.study)
+measured = StudyPaths.of(MEASURED_STUDY)
 check_if_known(
     study.selection, name=study.backbone.name, backbone=paths.backbone_record
 )
@@ -16,6 +25,7 @@ model_resources = {
     "gpu": study.resources.gpus,
     "mem_mb": study.resources.model_memory_mb,
 }
+measurement_resources = {"gpu": 1, "mem_mb": study.resources.model_memory_mb}
 record_resources = {"mem_mb": study.resources.record_memory_mb}
 
 
@@ -35,6 +45,12 @@ def process_launcher(num_gpus):
 def stage_json(stage_config):
     """A parameter that holds the slice; a plain string would have its braces expanded."""
     return lambda wildcards: slice_json(stage_config)
+
+
+def measurement_json(path):
+    """A parameter that holds each slice that a measurement runs with, in turn."""
+    settings = MEASUREMENT_SETTINGS / path.with_suffix(".json").name
+    return lambda wildcards: list(map(json.dumps, json.loads(settings.read_text())))
 
 
 wildcard_constraints:

@@ -2,6 +2,7 @@
 #                  accuracy_floor.json beside it: nothing is pruned unless the full model passes;
 #                  for a distilled decoder 50_distilled/{decoder}/manifest.json.
 # OUTPUTS: {study}/40_checkpoints/{decoder}/, whose manifest.json is written last.
+#          h200/40_checkpoints/export_speed.jsonl, with room for a checkpoint and two pruned ones.
 
 
 rule export_decoder:
@@ -44,3 +45,20 @@ rule export_distilled_decoder:
         out=subpath(output.manifest, parent=True),
     shell:
         "slimwise export-decoder --config {params.cfg:q} --backbone {input.backbone} --keep-set {input.keep_set} --trained {input.trained} --out {params.out} 2> {log}"
+
+
+rule measure_export:
+    output:
+        rows=update(measured.export_speed),
+    log:
+        measured.log("measure_export"),
+    benchmark:
+        measured.benchmark("measure_export")
+    resources:
+        **record_resources,
+    params:
+        cfg=measurement_json(measured.export_speed),
+        code=code_digest("slimwise.export.speed.run"),
+        work=str(measured.work("export_speed")),
+    shell:
+        'for slice in {params.cfg:q}; do slimwise measure-export --config "$slice" --out {output.rows} --work {params.work}; done 2> {log}'

@@ -2,7 +2,7 @@
 #                  30_keep_sets/{criterion}-m{num_kept}.json, and the tensors that ship for the
 #                  decoder, if any do.
 # OUTPUTS: {study}/50_distilled/{criterion}-m{num_kept}-kd_{rule}/: trained.safetensors,
-#          distill_log.csv, manifest.json.
+#          distill_log.csv, manifest.json; h200/50_distilled/distill_speed.jsonl on a GPU.
 
 
 rule distill_decoder:
@@ -29,3 +29,19 @@ rule distill_decoder:
         work=paths.work("distill"),
     shell:
         "{params.launcher} distill-decoder --config {params.cfg:q} --backbone {input.backbone} --keep-set {input.keep_set} --rule {wildcards.rule} --embedded {params.embedded} --out {params.out} --work {params.work} 2> {log}"
+
+
+rule measure_distillation:
+    output:
+        rows=update(measured.distill_speed),
+    log:
+        measured.log("measure_distillation"),
+    benchmark:
+        measured.benchmark("measure_distillation")
+    resources:
+        **measurement_resources,
+    params:
+        cfg=measurement_json(measured.distill_speed),
+        code=code_digest("slimwise.distill.speed.run"),
+    shell:
+        'for slice in {params.cfg:q}; do slimwise measure-distillation --config "$slice" --out {output.rows}; done 2> {log}'

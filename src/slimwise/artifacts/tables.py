@@ -20,11 +20,13 @@ def write_table(
     *,
     digits: int,
     twin: str | None = None,
+    note: str = "",
 ) -> None:
     """The table as CSV at path and as Markdown beside it, under the same stem.
 
     Fractions have `digits` significant digits, missing values are empty. The Markdown shows the
-    same cells, or is the text `twin`, where the frame reads better in another layout.
+    same cells, or is the text `twin`, where the frame reads better in another layout; `note`, what
+    a reader must know of the numbers, ends it.
     ArtifactError unless the frame has exactly the columns, then those of provenance.
     """
     _check_columns(f"table {path.name}", frame, columns)
@@ -34,7 +36,7 @@ def write_table(
         cells.to_csv(temporary, index=False, lineterminator="\n")
     with atomic_file(path.with_suffix(".md")) as temporary:
         text = markdown_table(cells, numeric) if twin is None else twin
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text + (f"\n{note}\n" if note else ""), encoding="utf-8")
 
 
 def markdown_table(cells: pd.DataFrame, numeric: Sequence[bool]) -> str:

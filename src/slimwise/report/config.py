@@ -18,6 +18,11 @@ class ReportConfig(StageConfig):
     confidence: float = Field(
         default=0.95, gt=0, lt=1, description="Share of resamples within an interval."
     )
+    target_tokens_per_s_per_user: float = Field(
+        default=50.0,
+        gt=0,
+        description="Speed at which throughput is compared, tokens/s/user. SlimWise, figure 4.",
+    )
     figure_formats: tuple[Literal["png", "pdf", "svg"], ...] = Field(
         default=("png", "pdf"), min_length=1, description="File formats of each figure."
     )

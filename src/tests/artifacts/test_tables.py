@@ -60,3 +60,9 @@ def test_missing_or_foreign_table_is_refused(tmp_path, frame):
     write_table(tmp_path / "times.csv", frame, COLUMNS, digits=6)
     with pytest.raises(ArtifactError, match="expected stage, commit"):
         read_table(tmp_path / "times.csv", ("stage",))
+
+
+def test_a_note_ends_the_markdown_only(tmp_path, frame):
+    write_table(tmp_path / "times.csv", frame, COLUMNS, digits=6, note="Read with care.")
+    assert (tmp_path / "times.md").read_text().endswith(" |\n\nRead with care.\n")
+    assert len(read_table(tmp_path / "times.csv", COLUMNS)) == len(frame)

@@ -1,0 +1,49 @@
+"""The words that go with each figure of measurements."""
+
+import pandas as pd
+
+from slimwise.artifacts.captions import Caption
+
+_SEE = "Values are in the table of the same name."
+
+
+def measured_captions(throughput: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Caption]:
+    """The caption of every figure by its name."""
+    first = throughput.iloc[0]
+    origin = (
+        f"Shape of {first['backbone']} with random weights, vLLM {first['vllm']}, "
+        f"{first['hardware']}, contexts of {throughput['context_tokens'].median():.0f} tokens."
+    )
+    found = "; ".join(
+        f"{row['weights']}, {row['num_kept']} kept, {row['routing']} routing: {row['ratio']:.2f}"
+        for row in ratios.to_dict("records")
+    )
+    return {
+        "throughput": Caption(
+            "Decode throughput of a GPU against the speed for each user",
+            "A point for each batch; solid the full model and the full model masked by the plugin, "
+            "dashed checkpoints that hold only kept experts; crosses are interpolated at the "
+            f"target, with ratios to the full model. {origin}",
+            f"Falling curves of tokens/s/GPU against tokens/s/user. Ratios at the target: {found}.",
+        ),
+        "coverage": Caption(
+            "Experts that a decode step reads, and prefill speed by experts in use",
+            "Left, the share of its pool that a decode step reads; markers are measured, means "
+            "over layers, lines are what uniform routing expects. Right, prefill throughput: "
+            f"filled the full model and its pools, open exported checkpoints. {origin}",
+            f"Rising curves of the pool's share against batch, 3 % to 100 %. {_SEE}",
+        ),
+        "mask_overhead": Caption(
+            "Overhead of the plugin in a decode step",
+            "Paired difference to the same step without the plugin, all experts in use, with and "
+            f"without counting the experts of every step; bars are one standard error. {origin}",
+            f"Line plots of overhead in ms and in per cent against batch. {_SEE}",
+        ),
+        "split_rules": Caption(
+            "Uniform split points against s = 0",
+            "The miniature in slimwise mode, greedy, 100 items a benchmark. Above, accuracy, bars "
+            "one standard deviation over seeds; below, the difference of the same seed, bars its "
+            "95 % interval over three seeds.",
+            f"Dot plots of accuracy and its difference by benchmark. {_SEE}",
+        ),
+    }

@@ -1,0 +1,53 @@
+"""The draw_measured_figures stage: every figure of measurements, from their tables."""
+
+import logging
+from pathlib import Path
+
+import pandas as pd
+
+from slimwise.artifacts.captions import write_captions
+from slimwise.artifacts.tables import read_table
+from slimwise.provenance import current_provenance
+from slimwise.report.config import ReportConfig
+from slimwise.report.figures.style import save_figure
+from slimwise.report.measured.columns import (
+    COVERAGE_COLUMNS,
+    MASK_OVERHEAD_COLUMNS,
+    PREFILL_COLUMNS,
+    RATIO_COLUMNS,
+    SPLIT_RULE_COLUMNS,
+    THROUGHPUT_COLUMNS,
+)
+from slimwise.report.measured.figures.captions import measured_captions
+from slimwise.report.measured.figures.coverage import draw_coverage
+from slimwise.report.measured.figures.mask_overhead import draw_mask_overhead
+from slimwise.report.measured.figures.split_rules import draw_split_rules
+from slimwise.report.measured.figures.throughput import draw_throughput
+
+log = logging.getLogger(__name__)
+
+
+def draw_measured_figures(config: ReportConfig, *, tables: Path, out: Path) -> None:
+    """Every figure in the folder out, and captions.json with what is to be said of each.
+
+    tables is the folder that write_measured_tables wrote.
+    """
+
+    def read(name: str, columns: tuple[str, ...]) -> pd.DataFrame:
+        return read_table(tables / f"{name}.csv", columns)
+
+    throughput = read("throughput", THROUGHPUT_COLUMNS)
+    ratios = read("ratio_at_target", RATIO_COLUMNS)
+    coverage = read("coverage", COVERAGE_COLUMNS)
+    figures = {
+        "throughput": draw_throughput(throughput, ratios),
+        "coverage": draw_coverage(coverage, read("prefill_throughput", PREFILL_COLUMNS)),
+        "mask_overhead": draw_mask_overhead(read("mask_overhead", MASK_OVERHEAD_COLUMNS)),
+        "split_rules": draw_split_rules(read("split_rules", SPLIT_RULE_COLUMNS)),
+    }
+    captions = measured_captions(throughput, ratios)
+    assert captions.keys() == figures.keys()
+    for name, figure in figures.items():
+        save_figure(figure, out / name, formats=config.figure_formats, dpi=config.dpi)
+    write_captions(out / "captions.json", captions, current_provenance())
+    log.info("drew %d figures of measurements", len(figures))

@@ -1,0 +1,84 @@
+"""Decode throughput of a GPU against what each user gets. SlimWise, figure 4."""
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from slimwise.report.figures.style import GREY, PAGE_WIDTH_IN, house_style
+from slimwise.report.measured.figures.decoder_style import (
+    ROUTING_LABELS,
+    decoder_label,
+    decoder_style,
+)
+from slimwise.report.measured.throughput import PER_GPU, PER_USER
+
+_HEIGHT_IN = 3.0
+_TARGET_LINE: dict[str, Any] = {"color": GREY, "linestyle": (0, (1, 1.5)), "linewidth": 1.0}
+_LINE_OF_TEXT = 0.075
+"""Height of a line of text, of that of a panel."""
+
+
+def draw_throughput(throughput: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
+    """A panel per routing, a curve per decoder with a point per batch.
+
+    The dotted line is the target; crosses on it are interpolated, beside them the ratio to the
+    full model.
+    """
+    routings = list(throughput["routing"].unique())
+    with house_style():
+        figure = Figure(figsize=(PAGE_WIDTH_IN, _HEIGHT_IN), layout="constrained")
+        panels = figure.subplots(1, len(routings), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, routing in zip(panels, routings, strict=True):
+            axes.set_title(ROUTING_LABELS.get(routing, routing))
+            _draw_curves(axes, throughput[throughput["routing"] == routing])
+            _mark_target(axes, ratios[ratios["routing"] == routing])
+        panels[0].set_ylabel("decode throughput (tokens/s/GPU)")
+        panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        panels[0].set_ylim(0, None)
+        figure.supxlabel("speed for each user (tokens/s/user)")
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return figure
+
+
+def _draw_curves(axes: Axes, rows: pd.DataFrame) -> None:
+    counts = list(rows["num_kept"].unique())
+    for (weights, num_kept), curve in rows.groupby(["weights", "num_kept"], sort=False):
+        weights, num_kept = str(weights), int(str(num_kept))
+        # Engines of the same weights are the same curve; the first one masks, and is compared with.
+        points = curve[curve["engine"] == curve["engine"].iloc[0]]
+        style = decoder_style(num_kept, weights, counts)
+        label = decoder_label(num_kept, weights)
+        axes.plot(points[PER_USER], points[PER_GPU], label=label, **style)
+
+
+def _mark_target(axes: Axes, ratios: pd.DataFrame) -> None:
+    """The line of the target, and where each curve crosses it."""
+    if ratios.empty:
+        return
+    target = ratios["target_tokens_per_s_per_user"].iloc[0]
+    axes.axvline(target, zorder=1, **_TARGET_LINE)
+    full = ratios[f"full_{PER_GPU}"].iloc[0]
+    crossings = [full, *ratios[PER_GPU]]
+    axes.plot([target] * len(crossings), crossings, "x", color="black", markersize=5, zorder=4)
+    _list_ratios(axes, ratios, f"throughput over full at {target:g}:")
+
+
+def _list_ratios(axes: Axes, ratios: pd.DataFrame, heading: str) -> None:
+    """The ratios in the empty corner of the panel, each in the colour of its curve."""
+    place = {"ha": "right", "va": "top", "fontsize": 7, "transform": axes.transAxes}
+    axes.text(0.99, 0.98, heading, **place)
+    ordered = ratios.sort_values(["num_kept", "ratio"], ascending=[True, False])
+    for line, row in enumerate(ordered.to_dict("records"), start=1):
+        label = decoder_label(row["num_kept"], row["weights"])
+        colour = decoder_style(row["num_kept"], row["weights"], _counts(ratios))["color"]
+        height = 0.98 - line * _LINE_OF_TEXT
+        axes.text(0.99, height, f"{label}: {row['ratio']:.2f}", color=colour, **place)
+
+
+def _counts(ratios: pd.DataFrame) -> list[int]:
+    """The full model's experts, unknown here, and those of every pruned decoder."""
+    return [ratios["num_kept"].max() + 1, *ratios["num_kept"].unique()]

@@ -1,0 +1,77 @@
+"""What a reader must know of each table of measurements; ends its Markdown."""
+
+_STEPS = (
+    "Decode steps of the backbone's shape with random weights, bf16, CUDA graphs, no "
+    "torch.compile, one GPU; a step's time is the median of blocks of 16 steps, its error that of "
+    "the median."
+)
+_WEIGHTS = (
+    'Weights "full" are the full model without the plugin; "full, masked" the full model whose '
+    'decode tokens the plugin keeps to a pool (colocated); "exported" a checkpoint that holds only '
+    "kept experts, which is what the decode instance of a disaggregated deployment runs, here "
+    "without a prefill instance or KV transfer."
+)
+_ROUTING = (
+    "Skewed routing scales router rows until the full model's step at batch 64 reads 75 % of its "
+    "pool, as the paper measured; a pool holds the most popular experts."
+)
+_KERNELS = (
+    "Kernels are tuned where vLLM ships settings of its MoE kernel for that number of experts on "
+    "this GPU."
+)
+
+NOTES = {
+    "throughput": f"{_STEPS} {_WEIGHTS} {_ROUTING} {_KERNELS}",
+    "ratio_at_target": (
+        "Throughput of a GPU over the full model's under the same routing, where a user gets the "
+        "target. Interpolated between the two neighbouring points shown (batch: tokens/s/user, "
+        "tokens/s/GPU), linearly in the two rates, which is to say that batch grows linearly with "
+        f"the time of a step. {_WEIGHTS} {_ROUTING} {_KERNELS} The paper's ratios are of 2 x A100."
+    ),
+    "mask_overhead": (
+        "The same requests decoded without the plugin (full) and with it, pools loaded, all "
+        "experts in use (slimwise), in turns of 16 steps in one engine. The overhead is the median "
+        "over rounds of the paired difference, its error that of the median; with coverage, the "
+        f"experts of every step are counted too. {_STEPS} {_ROUTING}"
+    ),
+    "masked_and_exported": (
+        "A pool of the full model beside a checkpoint that holds the same number of experts. The "
+        "two run in engines of their own, so that differences below 2 % are not told from the "
+        f"engines'. {_STEPS} {_ROUTING} {_KERNELS}"
+    ),
+    "coverage": (
+        "Share of the experts it may use that a step reads, mean over layers and steps. Batch is "
+        "sequences in decode, tokens in prefill. Uniform is m (1 - (1 - k/m)^B) / m. The weights "
+        f"are random. {_ROUTING}"
+    ),
+    "prefill_throughput": (
+        "Prompt tokens a second, median of three, and the difference between the fastest and the "
+        f"slowest. Random weights. {_WEIGHTS} Masked rows prune prefill too. {_KERNELS}"
+    ),
+    "capacity": (
+        "Requests of that many tokens whose KV cache and recurrent state fit at once, with 90 % of "
+        "the GPU's memory for vLLM. The masked full model holds as many as the full one."
+    ),
+    "scoring_speed": (
+        "Forward passes of the shape with random weights and random tokens, bf16, all layers, LM "
+        "head left out. The observer of the REAP code runs with one sequence a pass, as it is "
+        "published; unobserved is the forward pass alone. Hours are for six components of 4,096 x "
+        "2,048 tokens."
+    ),
+    "distill_speed": (
+        "Optimiser steps of the shape with random weights and random tokens, bf16, half of the "
+        "experts kept. Two copies is the straightforward way: teacher and student as whole models, "
+        "full logits, linear attention as the library has it. Hours are for 282 M tokens on one "
+        "GPU. A failure is what the device answered: the run does not fit."
+    ),
+    "export_speed": (
+        "GiB/s of what is written, median, beside a copy of the same bytes, each synchronised with "
+        "the disk; peak memory is the largest resident set of the exporting process."
+    ),
+    "split_rules": (
+        "The miniature, trained on a GPU, answers greedily in slimwise mode. Standard deviations "
+        "over seeds; the difference is uniform - zero of the same seed, its interval Student's "
+        "over seeds on one set of items, and missing for one seed."
+    ),
+}
+"""By the names of the tables' files."""

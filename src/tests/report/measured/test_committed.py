@@ -1,0 +1,45 @@
+"""The committed tables are what the committed rows give, and the figures can be drawn of them."""
+
+from pathlib import Path
+
+import pytest
+
+from slimwise.artifacts.captions import read_captions
+from slimwise.paths import MEASURED_STUDY, PAPER_THROUGHPUT, StudyPaths
+from slimwise.report.config import ReportConfig
+from slimwise.report.measured.figures.run import draw_measured_figures
+from slimwise.report.measured.tables import write_measured_tables
+
+COMMITTED = StudyPaths.of(MEASURED_STUDY)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("tables")
+    write_measured_tables(
+        ReportConfig(),
+        backbone="Qwen3.6-35B-A3B",
+        decode_steps=COMMITTED.decode_steps,
+        scoring_speed=COMMITTED.scoring_speed,
+        distill_speed=COMMITTED.distill_speed,
+        export_speed=COMMITTED.export_speed if COMMITTED.export_speed.exists() else None,
+        split_rules=COMMITTED.split_rules,
+        paper=PAPER_THROUGHPUT,
+        out=out,
+    )
+    return out
+
+
+def test_the_committed_rows_give_the_committed_tables(tables):
+    names = sorted(path.name for path in tables.iterdir())
+    assert names == sorted(path.name for path in COMMITTED.tables.iterdir())
+    for name in names:
+        assert (tables / name).read_bytes() == (COMMITTED.tables / name).read_bytes(), name
+
+
+def test_every_figure_has_its_files_and_a_caption(tables, tmp_path):
+    config = ReportConfig(figure_formats=("png",), dpi=60)
+    draw_measured_figures(config, tables=tables, out=tmp_path)
+    drawn = {path.stem for path in tmp_path.glob("*.png")}
+    assert drawn == read_captions(tmp_path / "captions.json").keys()
+    assert drawn == {path.stem for path in COMMITTED.figures.glob("*.png")}
