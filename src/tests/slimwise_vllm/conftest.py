@@ -413,3 +413,29 @@ def hf_models(tiny_backbone) -> Callable[[str], tuple[Any, Any]]:
         return full, sliced(full, KEPT)
 
     return load
+
+
+@pytest.fixture(scope="session")
+def greedy_reference() -> Callable[..., list[int]]:
+    """A function to the greedy answer of transformers alone, token by token.
+
+    One model computes the prompt but its last token, another the rest.
+    """
+
+    def answered(prefill: Any, decode: Any, prompt: Sequence[int], num_tokens: int) -> list[int]:
+        cache = transformers.DynamicCache(config=prefill.config)
+        answer: list[int] = []
+        with torch.inference_mode():
+            if prompt[:-1]:
+                prefill(torch.tensor([prompt[:-1]]), past_key_values=cache, use_cache=True)
+            for position in range(len(prompt) - 1, len(prompt) - 1 + num_tokens):
+                logits = decode(
+                    torch.tensor([[*prompt, *answer][position:]]),
+                    past_key_values=cache,
+                    position_ids=torch.tensor([[position]]),
+                    use_cache=True,
+                ).logits
+                answer.append(int(logits[0, -1].argmax()))
+        return answer
+
+    return answered
