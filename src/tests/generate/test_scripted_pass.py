@@ -24,6 +24,7 @@ from slimwise.errors import EngineError
 from slimwise.generate.config import EvaluationConfig
 from slimwise.generate.run import run
 
+pytestmark = pytest.mark.slow
 NAMES = tuple(name for name in BENCHMARKS if name.startswith(("mini_", "bfcl_")))
 CONFIG = EvaluationConfig(benchmarks=NAMES, num_items=15, sampled_runs=2, concurrency=64)
 NUM_ANSWERS = len(NAMES) * CONFIG.num_items * 3
@@ -211,7 +212,6 @@ stage.run(
 """
 
 
-@pytest.mark.slow
 def test_a_killed_client_resumes_where_its_log_ends(server, generate, check, backbone, tmp_path):
     server.start()
     words = (CONFIG.model_dump_json(), SERVING.model_dump_json(), server.url, backbone)
