@@ -36,9 +36,9 @@ def _verdicts(
             return verdict, verdict
         case Expects.CALLS if calls:
             strict = _checked(calls, reference)
-            return strict, strict if strict.correct else _checked(
-                _with_floats(calls, reference["functions"]), reference
-            )
+            if strict.correct:
+                return strict, strict
+            return strict, _checked(_with_floats(calls, reference["functions"]), reference)
         case _:
             error = "a call cannot be read" if calls is None else "no tool call"
             verdict = Checked(bool(calls), "" if calls else error)
