@@ -3,6 +3,7 @@
 import difflib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self, TypeGuard, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
@@ -16,6 +17,7 @@ from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.errors import ConfigError
 from slimwise.export.config import ExportConfig
 from slimwise.generate.config import EvaluationConfig
+from slimwise.generate.coverage.config import CoverageConfig
 from slimwise.grade.config import GradeConfig
 from slimwise.inspect.config import BackboneConfig
 from slimwise.report.config import ReportConfig
@@ -62,6 +64,10 @@ class StudyConfig(StageConfig):
     grading: GradeConfig = Field(
         default_factory=GradeConfig, description="How saved answers are graded."
     )
+    coverage: CoverageConfig = Field(
+        default_factory=CoverageConfig,
+        description="At which batches the experts of a decode step are counted.",
+    )
     cross_check: CrossCheckConfig = Field(
         default_factory=CrossCheckConfig, description="What lm-eval is asked to measure too."
     )
@@ -80,9 +86,16 @@ class StudyConfig(StageConfig):
                 f"backbone.accuracy_floors names {', '.join(sorted(unmeasured))}, which "
                 f"evaluation.benchmarks ({', '.join(self.evaluation.benchmarks)}) does not measure"
             )
+        if self.coverage.batches and not self.evaluation.greedy:
+            raise ValueError("coverage.batches are drawn from greedy answers: set evaluation.greedy")
         if self.backbone.accuracy_floors and not self.evaluation.greedy:
             raise ValueError(
                 "backbone.accuracy_floors are checked on greedy answers: set evaluation.greedy"
+            )
+        if 0 < self.resources.gpus < self.calibration.gpus_per_model:
+            raise ValueError(
+                f"calibration.gpus_per_model = {self.calibration.gpus_per_model} is above "
+                f"resources.gpus = {self.resources.gpus}"
             )
         if self.evaluation.budget_tokens >= self.serving.max_model_len_tokens:
             raise ValueError(
@@ -143,6 +156,22 @@ class StudyConfig(StageConfig):
                     f"distillation.{key} names {unknown[0]}, which selection.{key} "
                     f"({', '.join(map(str, known))}) does not"
                 )
+        named = self.distillation.decoders
+        if named is None:
+            return
+        if self.distillation.rules:
+            raise ValueError(
+                "distillation.decoders and distillation.rules both say what is distilled: give one"
+            )
+        pruned = self.decoders()
+        for decoder in map(DecoderId.parse, named):
+            is_distilled = decoder.distilled is not Distillation.NONE
+            if not is_distilled or replace(decoder, distilled=Distillation.NONE) not in pruned:
+                raise ValueError(
+                    f"distillation.decoders names {decoder}, which is no distilled decoder of the "
+                    f"study's {', '.join(map(str, pruned[1:]))}: give one of these and a rule, as "
+                    f"{pruned[1]}-kd_uniform"
+                )
 
     def decoders(self) -> tuple[DecoderId, ...]:
         """The full decoder, then every pruned one, in table order."""
@@ -156,6 +185,8 @@ class StudyConfig(StageConfig):
     def distilled_decoders(self) -> tuple[DecoderId, ...]:
         """One decoder for each split rule and pruned decoder that the study distils."""
         chosen = self.distillation
+        if chosen.decoders is not None:
+            return tuple(map(DecoderId.parse, chosen.decoders))
         return tuple(
             DecoderId(criterion, num_kept, Distillation(rule))
             for criterion in chosen.criteria or self.selection.criteria

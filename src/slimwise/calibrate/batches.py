@@ -3,7 +3,7 @@
 Legend: B sequences, S positions.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,27 +22,30 @@ class TokenBatch:
     mask_BS: Tensor
 
     @property
+    def num_rows(self) -> int:
+        return self.ids_BS.shape[0]
+
+    @property
+    def num_positions(self) -> int:
+        """Real and padded ones."""
+        return self.ids_BS.numel()
+
+    @property
     def num_tokens(self) -> int:
         return int(self.mask_BS.sum())
 
 
-def token_batches(sequences: Iterable[Sequence[int]], batch_tokens: int) -> Iterator[TokenBatch]:
-    """Batches of at most batch_tokens positions, or of one sequence; the longest come first.
+def first_batch(rows: Iterable[Sequence[int]], batch_tokens: int) -> TokenBatch:
+    """The first rows, at least one, as a batch of at most batch_tokens positions.
 
-    Neighbours in length share a batch, and a batch too large for the memory fails at once.
+    The rows come longest first: neighbours share a batch with little padding.
     """
-    rows: list[Sequence[int]] = []
-    for sequence in sorted(sequences, key=len, reverse=True):
-        if rows and (len(rows) + 1) * len(rows[0]) > batch_tokens:
-            yield _padded(rows)
-            rows = []
-        rows.append(sequence)
-    if rows:
-        yield _padded(rows)
-
-
-def _padded(rows: Sequence[Sequence[int]]) -> TokenBatch:
-    ids = [torch.tensor(row) for row in rows]
+    taken: list[Sequence[int]] = []
+    for row in rows:
+        if taken and (len(taken) + 1) * len(taken[0]) > batch_tokens:
+            break
+        taken.append(row)
+    ids = [torch.tensor(row) for row in taken]
     masks = [torch.ones_like(row) for row in ids]
     return TokenBatch(
         pad_sequence(ids, batch_first=True, padding_value=_PADDING_ID),

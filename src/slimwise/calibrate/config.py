@@ -1,11 +1,16 @@
 """What the experts are observed on."""
 
+from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from pydantic import Field
 
 from slimwise.core.vocabulary import Packing
 from slimwise.stage_config import StageConfig
+
+DATA_FORMATS = MappingProxyType({".jsonl": "json", ".json": "json", ".parquet": "parquet"})
+"""What the datasets library calls a file of that suffix."""
 
 
 class CalibrationConfig(StageConfig):
@@ -38,11 +43,28 @@ class CalibrationConfig(StageConfig):
     allow_short: bool = Field(
         default=False, description="Accept fewer sequences than asked for instead of stopping."
     )
-    batch_tokens: int = Field(
-        default=16384, ge=16, description="Tokens a forward pass, with padding."
+    batch_tokens: int | None = Field(
+        default=None,
+        ge=16,
+        description="Tokens a forward pass, with padding; null = what a GPU's free memory takes, "
+        "65,536 at most, and 16,384 on CPU. Halved when memory runs out.",
     )
     seed: int = Field(default=0, description="Seed of the drawn sequences.")
     dtype: Literal["float32", "bfloat16"] = Field(default="bfloat16", description="Compute type.")
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="Where to observe.")
+    gpus_per_model: int = Field(
+        default=1,
+        ge=1,
+        description="GPUs that one model is spread over; resources.gpus / as many processes "
+        "observe a share of the mixture each.",
+    )
     cpu_threads: int = Field(default=0, ge=0, description="Threads on CPU; 0 = all cores.")
     save_every_batches: int = Field(default=50, ge=1, description="Resume point interval, batches.")
+
+    def data_files(self) -> list[Path]:
+        """What data_folder holds of the components now; none if the data come from the hub."""
+        if self.data_folder is None:
+            return []
+        folder = Path(self.data_folder).expanduser()
+        named = (folder / f"{part}{end}" for part in self.components for end in DATA_FORMATS)
+        return [path for path in named if path.is_file()]

@@ -8,13 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from slimwise.calibrate import conversations
-from slimwise.calibrate.config import CalibrationConfig
+from slimwise.calibrate.config import DATA_FORMATS, CalibrationConfig
 from slimwise.calibrate.conversations import Conversation
 from slimwise.errors import ConfigError
 
 logger = logging.getLogger(__name__)
-
-_FILE_FORMATS = MappingProxyType({".jsonl": "json", ".json": "json", ".parquet": "parquet"})
 
 
 @dataclass(frozen=True)
@@ -77,10 +75,8 @@ def _rows(config: CalibrationConfig, component: str) -> Any:
     try:
         if config.data_folder is None:
             return datasets.load_dataset(source.dataset, source.subset, split=source.split)
-        path = _local_file(Path(config.data_folder).expanduser(), component)
-        return datasets.load_dataset(
-            _FILE_FORMATS[path.suffix], data_files=str(path), split="train"
-        )
+        path = _local_file(config, component)
+        return datasets.load_dataset(DATA_FORMATS[path.suffix], data_files=str(path), split="train")
     # The hub's client and the readers of data files raise these for whatever they cannot get.
     except (OSError, ValueError, DatasetsError) as failure:
         raise ConfigError(
@@ -90,12 +86,11 @@ def _rows(config: CalibrationConfig, component: str) -> Any:
         ) from failure
 
 
-def _local_file(folder: Path, component: str) -> Path:
-    paths = [folder / f"{component}{suffix}" for suffix in _FILE_FORMATS]
-    found = [path for path in paths if path.is_file()]
+def _local_file(config: CalibrationConfig, component: str) -> Path:
+    found = [path for path in config.data_files() if path.stem == component]
     if len(found) != 1:
         raise ConfigError(
-            f"calibration.data_folder = '{folder}' needs exactly one of "
-            f"{', '.join(path.name for path in paths)}; found {len(found)}."
+            f"calibration.data_folder = '{config.data_folder}' needs exactly one of "
+            f"{', '.join(component + suffix for suffix in DATA_FORMATS)}; found {len(found)}."
         )
     return found[0]

@@ -70,7 +70,7 @@ class RoutingObserver:
         device = next(self._model.parameters()).device
         mask_BS = batch.mask_BS.to(device)
         self._is_real_T = mask_BS.flatten().bool()
-        self._sums = {}
+        self._sums, self._router_scores = {}, {}
         with torch.inference_mode():
             self._model(batch.ids_BS.to(device), attention_mask=mask_BS, use_cache=False)
         sums = [self._sums[layer].cpu() for layer in range(len(self._layer_of))]
@@ -119,7 +119,9 @@ class RoutingObserver:
         norm_P = torch.linalg.vector_norm(raw_PD, dim=-1, dtype=torch.float32).double()
         one_P = torch.ones_like(norm_P)
         values_CP = torch.stack([one_P, gate_P, norm_P, gate_P * norm_P, score_P, score_P * norm_P])
-        is_padding_P = ~self._is_real_T.repeat_interleave(ids_TK.shape[1])
+        # A model on several GPUs has layers on another one than its input.
+        is_real_T = self._is_real_T.to(ids_TK.device)
+        is_padding_P = ~is_real_T.repeat_interleave(ids_TK.shape[1])
         # Filled, not multiplied: what is computed at padded positions may be NaN.
         values_CP = values_CP.masked_fill(is_padding_P, 0)
         sums_CE = values_CP.new_zeros(_NUM_SUMS, scores_TE.shape[1])

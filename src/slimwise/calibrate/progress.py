@@ -1,4 +1,4 @@
-"""Resume points of a calibration: the sums so far, named by the number of batches behind them."""
+"""Resume points of a calibration: the sums so far, named by the number of rows behind them."""
 
 import re
 from collections.abc import Mapping
@@ -9,17 +9,17 @@ from slimwise.core.routing_stats import RoutingStats
 from slimwise.errors import ArtifactError
 from slimwise.provenance import Provenance
 
-_FILE_NAME = re.compile(r"after_(\d+)_batches\.safetensors")
+_FILE_NAME = re.compile(r"after_(\d+)_rows\.safetensors")
 
 
 def load_progress(folder: Path) -> tuple[dict[str, RoutingStats], int] | None:
-    """The latest sums by component and their number of batches; None if nothing was saved."""
+    """The latest sums by component and their number of rows; None if nothing was saved."""
     saved = _saved(folder)
     if not saved:
         return None
-    num_batches, path = saved[-1]
+    num_rows, path = saved[-1]
     try:
-        return read_routing_stats(path), num_batches
+        return read_routing_stats(path), num_rows
     except ArtifactError as failure:
         raise ArtifactError(
             f"resume point {path} is damaged. Delete it and run the same command again."
@@ -27,11 +27,11 @@ def load_progress(folder: Path) -> tuple[dict[str, RoutingStats], int] | None:
 
 
 def save_progress(
-    folder: Path, stats: Mapping[str, RoutingStats], num_batches: int, provenance: Provenance
+    folder: Path, stats: Mapping[str, RoutingStats], num_rows: int, provenance: Provenance
 ) -> None:
     """Save the sums; earlier resume points go once the new one is there."""
     earlier = _saved(folder)
-    write_routing_stats(folder / f"after_{num_batches}_batches.safetensors", stats, provenance)
+    write_routing_stats(folder / f"after_{num_rows}_rows.safetensors", stats, provenance)
     for _, path in earlier:
         path.unlink()
 

@@ -10,7 +10,7 @@ from slimwise.stage_config import StageConfig
 Rule = Literal[Distillation.UNIFORM, Distillation.ZERO]
 Route = Literal["one_pass", "cached"]
 
-_DECODERS = {"rules", "criteria", "num_kept"}
+_DECODERS = {"rules", "criteria", "num_kept", "decoders"}
 _SAME_RESULT = {
     "embedded",
     "micro_batch_tokens",
@@ -31,6 +31,11 @@ class DistillationConfig(StageConfig):
     )
     num_kept: tuple[Annotated[int, Field(ge=1)], ...] | None = Field(
         default=None, description="Whose decoders are distilled; all of the selection's if null."
+    )
+    decoders: tuple[str, ...] | None = Field(
+        default=None,
+        description="Distilled decoders by name, such as reap-m128-kd_uniform, where not every "
+        "rule, criterion and count is wanted; rules is then empty.",
     )
     embedded: bool = Field(
         default=True,
@@ -98,8 +103,8 @@ class DistillationConfig(StageConfig):
 
     def only(self, rule: str) -> "DistillationConfig":
         """The slice of one decoder, which stays the same when others are distilled too."""
-        changes = {"rules": (Distillation(rule),), "criteria": None, "num_kept": None}
-        return self.model_copy(update=changes)
+        nothing = dict.fromkeys(("criteria", "num_kept", "decoders"))
+        return self.model_copy(update={**nothing, "rules": (Distillation(rule),)})
 
     def recipe(self) -> dict[str, Any]:
         """The keys, beside the seed, that shape what is trained, as JSON values.

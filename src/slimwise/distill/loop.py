@@ -21,11 +21,11 @@ from slimwise.distill.config import DistillationConfig
 from slimwise.distill.log import append_row, cut_log, token_counts
 from slimwise.distill.one_pass import one_pass_loss
 from slimwise.distill.optimiser import StudentOptimiser, schedule
-from slimwise.distill.processes import Processes
 from slimwise.distill.sources import SequenceSource
 from slimwise.distill.steps import step_sequences
 from slimwise.distill.student import Student
 from slimwise.errors import SlimWiseError
+from slimwise.processes import Processes
 
 _STATE_NAME = "state.safetensors"
 

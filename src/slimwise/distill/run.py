@@ -15,18 +15,19 @@ from slimwise.artifacts.keep_set import KeepSetRecord, read_keep_set
 from slimwise.artifacts.trained_record import TrainedRecord, write_trained_record
 from slimwise.artifacts.trained_tensors import write_trained_tensors
 from slimwise.artifacts.weight_files import read_weights
+from slimwise.backbones.linear_attention import use_blocked_delta_rule
+from slimwise.backbones.loading import load_causal_model
 from slimwise.backbones.trainable import trainable_family
 from slimwise.config_digest import config_digest
 from slimwise.core.vocabulary import Distillation
 from slimwise.distill.config import DistillationConfig
 from slimwise.distill.loop import distil
 from slimwise.distill.merge import checkpoint_names, merged_tensors, on_cpu
-from slimwise.distill.model import load_model
-from slimwise.distill.processes import Processes, joined_processes, local_device
 from slimwise.distill.record import trained_record
 from slimwise.distill.sources import sequence_source
 from slimwise.distill.student import Student, make_student
 from slimwise.errors import ConfigError, KeepSetError
+from slimwise.processes import Processes, joined_processes, local_devices
 from slimwise.provenance import code_digest, current_provenance
 from slimwise.work_directory import work_directory
 
@@ -52,14 +53,11 @@ def run(
     identity = config_digest(
         config.only(rule), record.digest, str(chosen.keep_set), code_digest(__name__)
     )
-    device = local_device(config.device)
-    with joined_processes(device) as processes:
-        student = make_student(
-            load_model(record, config.dtype, device),
-            chosen.keep_set,
-            record.gate_rule,
-            seed=config.seed,
-        )
+    devices = local_devices(config.device)
+    with joined_processes(devices[0]) as processes:
+        model = load_causal_model(record.model, config.dtype, devices)
+        use_blocked_delta_rule(model)
+        student = make_student(model, chosen.keep_set, record.gate_rule, seed=config.seed)
         state = work / identity
         if processes.is_first:
             with work_directory(state):

@@ -7,7 +7,7 @@ import torch
 from transformers import AutoTokenizer
 
 from slimwise.backbones.registry import backbone_for
-from slimwise.calibrate.batches import token_batches
+from slimwise.calibrate.batches import first_batch
 from slimwise.calibrate.config import CalibrationConfig
 from slimwise.calibrate.mixture import COMPONENTS
 from slimwise.calibrate.observer import observed
@@ -113,8 +113,8 @@ def test_isolated_documents_do_not_see_each_other(mixture, tokenizer, tiny_decod
     rows = component_sequences(config, "thoughts_math", tokenizer)
     rows = [[token % 64 for token in row] for row in rows]
     with observed(model, family := backbone_for("qwen3_5_moe_text"), family.gate_rule({})) as seen:
-        together = [seen.observe(batch) for batch in token_batches(rows, 10**6)]
-        alone = [seen.observe(batch) for row in rows for batch in token_batches([row], 64)]
+        together = [seen.observe(first_batch(sorted(rows, key=len, reverse=True), 10**6))]
+        alone = [seen.observe(first_batch([row], 64)) for row in rows]
     total = sum(alone[1:], start=alone[0])
     assert torch.equal(together[0].tokens_LE, total.tokens_LE)
     torch.testing.assert_close(together[0].gate_norm_LE, total.gate_norm_LE, rtol=2e-6, atol=2e-6)

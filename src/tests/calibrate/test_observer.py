@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from slimwise.backbones.registry import backbone_for
-from slimwise.calibrate.batches import token_batches
+from slimwise.calibrate.batches import first_batch
 from slimwise.calibrate.observer import observed
 from slimwise.core.moe import GateActivation, GateRule
 from slimwise.core.routing_stats import RoutingStats
@@ -20,7 +20,7 @@ def _sequences(*lengths: int) -> list[list[int]]:
 
 
 def _observe(model, sequences) -> RoutingStats:
-    (batch,) = token_batches(sequences, 10**6)
+    batch = first_batch(sequences, 10**6)
     with observed(model, backbone_for(model.config.model_type), SOFTMAX) as observer:
         return observer.observe(batch)
 
@@ -82,7 +82,7 @@ def test_equals_a_loop_over_tokens_and_experts(tiny_decoder, kind):
 def test_the_model_computes_the_same_bits(tiny_decoder, kind, dtype, implementation):
     model = tiny_decoder(kind).to(dtype)
     model.set_experts_implementation(implementation)
-    (batch,) = token_batches(_sequences(17, 9), 100)
+    batch = first_batch(_sequences(17, 9), 100)
     inputs = {"input_ids": batch.ids_BS, "attention_mask": batch.mask_BS, "use_cache": False}
     seen = []
     with torch.inference_mode():

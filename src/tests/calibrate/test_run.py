@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -6,9 +9,11 @@ import torch
 
 from slimwise.artifacts.backbone_record import read_backbone_record
 from slimwise.artifacts.routing_stats import read_routing_stats
+from slimwise.calibrate import sequences
 from slimwise.calibrate.config import CalibrationConfig
 from slimwise.calibrate.observer import RoutingObserver
 from slimwise.calibrate.run import run
+from slimwise.config import slice_json
 from slimwise.errors import CheckpointError, ConfigError
 from slimwise.inspect.config import BackboneConfig
 from slimwise.inspect.run import run as inspect_backbone
@@ -67,6 +72,76 @@ def test_resume_points_of_another_configuration_are_not_used(tmp_path, backbone,
         with pytest.raises(KeyboardInterrupt):
             run(CONFIG.model_copy(update=change), **paths)
     assert len(list((tmp_path / "work").iterdir())) == 4
+
+
+def test_tokens_that_changed_are_not_resumed(tmp_path, backbone, observations, monkeypatch):
+    paths = {"backbone": backbone, "work": tmp_path / "work", "out": tmp_path / "out.safetensors"}
+    with pytest.raises(KeyboardInterrupt):
+        run(CONFIG, **paths)
+    render = sequences.render
+
+    def with_another_token(tokenizer, item):
+        prompt_ids, response_ids = render(tokenizer, item)
+        return [7, *prompt_ids[1:]], response_ids
+
+    monkeypatch.setattr(sequences, "render", with_another_token)
+    with pytest.raises(KeyboardInterrupt):
+        run(CONFIG, **paths)
+    assert len(list((tmp_path / "work").iterdir())) == 2
+
+
+def test_memory_that_runs_out_changes_no_sum(tmp_path, backbone, monkeypatch):
+    """Batches above 100 positions fail, as on a GPU that others fill."""
+    observe = RoutingObserver.observe
+    sizes = []
+
+    def fail_when_large(observer, batch):
+        if batch.num_positions > 100:
+            raise torch.OutOfMemoryError("made")
+        sizes.append(batch.num_positions)
+        return observe(observer, batch)
+
+    config = CONFIG.model_copy(update={"dtype": "float32", "batch_tokens": 400})
+    run(config, backbone=backbone, work=tmp_path / "work", out=tmp_path / "whole.safetensors")
+    monkeypatch.setattr(RoutingObserver, "observe", fail_when_large)
+    run(config, backbone=backbone, work=tmp_path / "work", out=tmp_path / "halved.safetensors")
+    assert max(sizes) <= 100
+    whole, halved = (
+        read_routing_stats(tmp_path / f"{name}.safetensors") for name in ("whole", "halved")
+    )
+    for component, stats in whole.items():
+        assert torch.equal(halved[component].tokens_LE, stats.tokens_LE)
+        torch.testing.assert_close(
+            halved[component].gate_norm_LE, stats.gate_norm_LE, rtol=1e-5, atol=1e-6
+        )
+
+
+@pytest.mark.slow
+def test_two_processes_add_up_to_one(tmp_path, backbone):
+    """Batches of one sequence are computed alike; only the order of float64 sums differs."""
+    config = CONFIG.model_copy(update={"dtype": "float32", "batch_tokens": 16, "cpu_threads": 1})
+    found = []
+    launchers = ([], ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"])
+    for number, launcher in enumerate(launchers):
+        out = tmp_path / f"{number}.safetensors"
+        paths = ["--backbone", str(backbone), "--out", str(out), "--work", str(tmp_path / "work")]
+        stage = ["-m", "slimwise.cli", "collect-stats", "--config", slice_json(config), *paths]
+        subprocess.run(
+            [sys.executable, *launcher, *stage],
+            check=True,
+            capture_output=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+        found.append(read_routing_stats(out))
+    alone, both = found
+    for component, stats in alone.items():
+        assert torch.equal(both[component].tokens_LE, stats.tokens_LE)
+        for name in ("gate_LE", "norm_LE", "gate_norm_LE", "softmax_gate_norm_LE"):
+            torch.testing.assert_close(
+                getattr(both[component], name), getattr(stats, name), rtol=1e-14, atol=1e-14
+            )
+    folders = {path.name for path in (tmp_path / "work").glob("*/*")}
+    assert folders == {"process_1_of_1", "process_1_of_2", "process_2_of_2"}
 
 
 def test_unknown_component_lists_the_known_ones(tmp_path, backbone):

@@ -9,7 +9,7 @@ import torch
 
 from slimwise.backbones.published import PublishedShape
 from slimwise.backbones.registry import backbone_for
-from slimwise.calibrate.batches import token_batches
+from slimwise.calibrate.batches import first_batch
 from slimwise.calibrate.observer import observed
 from slimwise.calibrate.speed import run as speed
 from slimwise.calibrate.speed.config import ScoringSpeedConfig
@@ -28,7 +28,7 @@ def ids_BS():
 
 
 def _observe(model, family, ids_BS):
-    (batch,) = token_batches(ids_BS.tolist(), 10**6)
+    batch = first_batch(ids_BS.tolist(), 10**6)
     with observed(model, family, SOFTMAX) as observer:
         return observer.observe(batch)
 
@@ -77,7 +77,7 @@ def test_a_folder_without_the_observer_is_refused(tiny_decoder, tmp_path):
 
 def test_one_row_for_each_implementation(tiny_decoder, tmp_path, monkeypatch):
     model = tiny_decoder("hybrid")
-    monkeypatch.setattr(speed, "published_config", lambda _shape: model.config)
+    monkeypatch.setattr(speed, "language_model", lambda _shape, _num_layers: model.config)
     config = ScoringSpeedConfig(
         shape=PublishedShape.QWEN3_6_35B_A3B,
         sequence_tokens=16,

@@ -12,8 +12,8 @@ import torch
 from slimwise.artifacts.distill_log import LOG_COLUMNS, LOG_NAME
 from slimwise.core.vocabulary import Distillation
 from slimwise.distill.loop import distil
-from slimwise.distill.processes import Processes
 from slimwise.errors import SlimWiseError
+from slimwise.processes import Processes
 
 ALONE = Processes(0, 1)
 
@@ -115,7 +115,7 @@ from slimwise.core.moe import GateActivation, GateRule
 from slimwise.core.vocabulary import Distillation
 from slimwise.distill.config import DistillationConfig
 from slimwise.distill.loop import distil
-from slimwise.distill.processes import joined_processes
+from slimwise.processes import joined_processes
 from slimwise.distill.student import make_student
 
 class Numbers:

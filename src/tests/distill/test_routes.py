@@ -7,7 +7,7 @@ from slimwise.distill.batches import SplitBatch, SplitSequence
 from slimwise.distill.cached import cached_loss, continuation
 from slimwise.distill.loop import accumulate
 from slimwise.distill.one_pass import one_pass_loss
-from slimwise.distill.processes import Processes
+from slimwise.processes import Processes
 
 from .conftest import FOUR_KEPT, KEEP_SET, LENGTH, SPLITS
 

@@ -7,10 +7,10 @@ import torch
 
 from slimwise.backbones.published import PublishedShape
 from slimwise.distill.loop import accumulate
-from slimwise.distill.processes import Processes
 from slimwise.distill.speed import run as speed
 from slimwise.distill.speed.config import DistillSpeedConfig
 from slimwise.distill.speed.two_copies import two_copies_step
+from slimwise.processes import Processes
 from slimwise.provenance import Provenance
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from slimwise.backbones.base import Backbone
-from slimwise.backbones.published import published_config, random_decoder
+from slimwise.backbones.published import language_model, random_decoder
 from slimwise.backbones.registry import backbone_for
 from slimwise.calibrate.batches import TokenBatch
 from slimwise.calibrate.observer import observed
@@ -36,12 +36,8 @@ Pass = Callable[[Tensor], None]
 def run(config: ScoringSpeedConfig, *, out: Path) -> None:
     """Append one row of JSON for each implementation, as soon as it is measured."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    whole = published_config(config.shape)
-    text: Any = whole.get_text_config()
-    if config.num_layers is not None:
-        text.num_hidden_layers = config.num_layers
-        text.layer_types = text.layer_types[: config.num_layers]
-    model = random_decoder(whole, torch.bfloat16, device, config.seed)
+    text = language_model(config.shape, config.num_layers)
+    model = random_decoder(text, torch.bfloat16, device, config.seed)
     out.parent.mkdir(parents=True, exist_ok=True)
     for name, batch_sequences, observe in _implementations(config, model, text):
         row = _measure(config, name, batch_sequences, observe, device)

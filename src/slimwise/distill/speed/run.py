@@ -22,10 +22,10 @@ from slimwise.distill.batches import SplitSequence
 from slimwise.distill.config import DistillationConfig
 from slimwise.distill.loop import accumulate
 from slimwise.distill.optimiser import StudentOptimiser
-from slimwise.distill.processes import Processes
 from slimwise.distill.speed.config import DistillSpeedConfig, Implementation
 from slimwise.distill.speed.two_copies import two_copies_step
 from slimwise.distill.student import Student, make_student
+from slimwise.processes import Processes
 from slimwise.provenance import current_provenance
 
 logger = logging.getLogger(__name__)
