@@ -192,6 +192,18 @@ COMMANDS = (
         (Flag("grades"), Flag("out")),
     ),
     Command(
+        "measure-coverage",
+        "Count the experts that decode steps of the full model read.",
+        "slimwise.generate.coverage.run:run",
+        "slimwise.generate.coverage.config:CoverageConfig",
+        (
+            Flag("evaluation", slice="slimwise.generate.config:EvaluationConfig"),
+            Flag("backbone"),
+            Flag("samples"),
+            Flag("out"),
+        ),
+    ),
+    Command(
         "cross-check-scores",
         "Set our scores of the full decoder beside lm-eval's.",
         "slimwise.cross_check.run:run",
@@ -257,6 +269,13 @@ COMMANDS = (
         "slimwise.report.measured.figures.run:draw_measured_figures",
         "slimwise.report.config:ReportConfig",
         (Flag("tables"), Flag("out")),
+    ),
+    Command(
+        "draw-coverage",
+        "Draw the share of the experts that decode steps read.",
+        "slimwise.report.measured.figures.run:draw_coverage_figure",
+        "slimwise.report.config:ReportConfig",
+        (Flag("coverage"), Flag("out")),
     ),
     Command(
         "record-study",

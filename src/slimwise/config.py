@@ -87,7 +87,7 @@ class StudyConfig(StageConfig):
                 f"evaluation.benchmarks ({', '.join(self.evaluation.benchmarks)}) does not measure"
             )
         if self.coverage.batches and not self.evaluation.greedy:
-            raise ValueError("coverage.batches are drawn from greedy answers: set evaluation.greedy")
+            raise ValueError("coverage.batches count greedy answers: set evaluation.greedy")
         if self.backbone.accuracy_floors and not self.evaluation.greedy:
             raise ValueError(
                 "backbone.accuracy_floors are checked on greedy answers: set evaluation.greedy"

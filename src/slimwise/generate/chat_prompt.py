@@ -1,10 +1,10 @@
-"""Lengths of chat prompts as a server counts them, without a model library.
+"""Tokens of chat prompts as a server makes them, without a model library.
 
 Templates are rendered by the rules of transformers, whose import takes seconds for each decoder.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,10 +24,25 @@ def prompt_lengths(requests: Iterable[ChatRequest], model: Path) -> list[int]:
 
     BackboneError if the model folder has no tokenizer, or no chat template that takes the request.
     """
-    template, tokens = _environment().from_string(chat_template(model)), _special_tokens(model)
+    prompts = _rendered(requests, model)
     tokenizer = _tokenizer(model)
+    return [len(encoding) for encoding in tokenizer.encode_batch(prompts, add_special_tokens=False)]
+
+
+def answer_tokens(
+    turns: Sequence[tuple[ChatRequest, str]], model: Path
+) -> list[tuple[list[int], list[int]]]:
+    """Token ids of the prompt and of the answer of each turn; raises as prompt_lengths does."""
+    tokenizer = _tokenizer(model)
+    texts = (_rendered([request for request, _ in turns], model), [answer for _, answer in turns])
+    prompts, answers = (tokenizer.encode_batch(text, add_special_tokens=False) for text in texts)
+    return [(prompt.ids, answer.ids) for prompt, answer in zip(prompts, answers, strict=True)]
+
+
+def _rendered(requests: Iterable[ChatRequest], model: Path) -> list[str]:
+    template, tokens = _environment().from_string(chat_template(model)), _special_tokens(model)
     try:
-        prompts = [
+        return [
             template.render(
                 messages=list(request.messages),
                 tools=list(request.tools) or None,
@@ -42,7 +57,6 @@ def prompt_lengths(requests: Iterable[ChatRequest], model: Path) -> list[int]:
         raise BackboneError(
             f"the chat template of {model} refuses a prompt: {failure}."
         ) from failure
-    return [len(encoding) for encoding in tokenizer.encode_batch(prompts, add_special_tokens=False)]
 
 
 def _tokenizer(model: Path) -> Tokenizer:

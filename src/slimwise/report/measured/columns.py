@@ -65,18 +65,6 @@ MASKED_AND_EXPORTED_COLUMNS = (
     "kernels_exported",
     "masked_minus_exported_ms",
 )
-COVERAGE_COLUMNS = (
-    "backbone",
-    "batch",
-    "pool_share_measured",
-    "pool_share_uniform",
-    "phase",
-    "routing",
-    "num_kept",
-    "top_k",
-    "distinct_experts",
-    "num_steps",
-)
 PREFILL_COLUMNS = (
     "backbone",
     "num_kept",

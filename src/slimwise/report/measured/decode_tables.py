@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from slimwise.artifacts.coverage_table import COVERAGE_COLUMNS
 from slimwise.artifacts.json_rows import Row
 from slimwise.artifacts.tables import PROVENANCE_COLUMNS
 from slimwise.core.vocabulary import Phase, ServingMode
 from slimwise.report.measured.columns import (
     CAPACITY_COLUMNS,
-    COVERAGE_COLUMNS,
     MASK_OVERHEAD_COLUMNS,
     MASKED_AND_EXPORTED_COLUMNS,
     PREFILL_COLUMNS,

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from slimwise.artifacts.coverage_table import COVERAGE_COLUMNS
 from slimwise.artifacts.json_rows import read_json_rows
 from slimwise.artifacts.tables import write_table
 from slimwise.report.config import ReportConfig
 from slimwise.report.measured.columns import (
     CAPACITY_COLUMNS,
-    COVERAGE_COLUMNS,
     DISTILL_SPEED_COLUMNS,
     EXPORT_SPEED_COLUMNS,
     MASK_OVERHEAD_COLUMNS,

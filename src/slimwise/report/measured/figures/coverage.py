@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from slimwise.core.traffic import expected_distinct_experts
 from slimwise.core.vocabulary import Phase
-from slimwise.report.figures.style import GREY, PAGE_WIDTH_IN, house_style
+from slimwise.report.figures.style import COLUMN_WIDTH_IN, GREY, PAGE_WIDTH_IN, house_style
 from slimwise.report.measured.figures.decoder_style import (
     ROUTING_LABELS,
     decoder_style,
@@ -19,7 +19,7 @@ from slimwise.report.measured.figures.decoder_style import (
 )
 
 _HEIGHT_IN = 3.0
-_FILLS: dict[str, Any] = {"uniform": "full", "skewed": "none"}
+_FILLS: dict[str, Any] = {"uniform": "full", "skewed": "none", "real": "full"}
 _CURVE_POINTS = 200
 _HEADROOM = 1.15
 
@@ -37,6 +37,17 @@ def draw_coverage(coverage: pd.DataFrame, prefill: pd.DataFrame) -> Figure:
         _draw_shares(shares, decode, counts)
         _draw_prefill(speeds, prefill, counts)
         figure.legend(handles=_handles(decode, counts), loc="outside upper center", ncols=4)
+    return figure
+
+
+def draw_decode_coverage(coverage: pd.DataFrame) -> Figure:
+    """The share of its pool that a decode step reads alone, against batch."""
+    decode = coverage[coverage["phase"] == Phase.DECODE]
+    counts = sorted(set(decode["num_kept"]), reverse=True)
+    with house_style():
+        figure = Figure(figsize=(COLUMN_WIDTH_IN, _HEIGHT_IN), layout="constrained")
+        _draw_shares(figure.subplots(), decode, counts)
+        figure.legend(handles=_handles(decode, counts), loc="outside upper center", ncols=3)
     return figure
 
 

@@ -13,7 +13,11 @@ _LINES: dict[str, dict[str, Any]] = {
     Weights.MASKED: {"linestyle": "-"},
     Weights.EXPORTED: {"linestyle": (0, (4, 1.5)), "markerfacecolor": "white"},
 }
-ROUTING_LABELS = {"uniform": "uniform routing", "skewed": "skewed routing"}
+ROUTING_LABELS = {
+    "uniform": "uniform routing",
+    "skewed": "skewed routing",
+    "real": "measured",
+}
 
 
 def kept_style(num_kept: int, counts: Iterable[int]) -> dict[str, Any]:

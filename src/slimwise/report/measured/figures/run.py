@@ -6,12 +6,12 @@ from pathlib import Path
 import pandas as pd
 
 from slimwise.artifacts.captions import write_captions
+from slimwise.artifacts.coverage_table import COVERAGE_COLUMNS
 from slimwise.artifacts.tables import read_table
 from slimwise.provenance import current_provenance
 from slimwise.report.config import ReportConfig
 from slimwise.report.figures.style import save_figure
 from slimwise.report.measured.columns import (
-    COVERAGE_COLUMNS,
     MASK_OVERHEAD_COLUMNS,
     PREFILL_COLUMNS,
     RATIO_COLUMNS,
@@ -19,7 +19,7 @@ from slimwise.report.measured.columns import (
     THROUGHPUT_COLUMNS,
 )
 from slimwise.report.measured.figures.captions import measured_captions
-from slimwise.report.measured.figures.coverage import draw_coverage
+from slimwise.report.measured.figures.coverage import draw_coverage, draw_decode_coverage
 from slimwise.report.measured.figures.mask_overhead import draw_mask_overhead
 from slimwise.report.measured.figures.split_rules import draw_split_rules
 from slimwise.report.measured.figures.throughput import draw_throughput
@@ -51,3 +51,9 @@ def draw_measured_figures(config: ReportConfig, *, tables: Path, out: Path) -> N
         save_figure(figure, out / name, formats=config.figure_formats, dpi=config.dpi)
     write_captions(out / "captions.json", captions, current_provenance())
     log.info("drew %d figures of measurements", len(figures))
+
+
+def draw_coverage_figure(config: ReportConfig, *, coverage: Path, out: Path) -> None:
+    """The coverage of a study's own decoding, in the folder out, from its table."""
+    figure = draw_decode_coverage(read_table(coverage, COVERAGE_COLUMNS))
+    save_figure(figure, out / "coverage", formats=config.figure_formats, dpi=config.dpi)
