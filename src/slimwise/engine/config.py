@@ -43,6 +43,12 @@ class DisaggregationConfig(StageConfig):
         default=(),
         description="Addresses of decode servers that run elsewhere; none = start one here.",
     )
+    prefill_port: int = Field(
+        default=0, ge=0, le=65535, description="Port of a prefill server here; 0 = a free one."
+    )
+    decode_port: int = Field(
+        default=0, ge=0, le=65535, description="Port of a decode server here; 0 = a free one."
+    )
     kv_host: str = Field(
         default="127.0.0.1", description="Address at which other servers reach this host's KV."
     )

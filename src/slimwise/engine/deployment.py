@@ -89,9 +89,9 @@ def serve_disaggregated(
 ) -> Iterator[RunningDeployment]:
     """All but the last token of a prompt on one model, the rest on the other, at one address.
 
-    The folder keeps each server's output. Servers that the layout gives addresses of are used, not
-    started. CheckpointError before any start if the models cannot share a cache; EngineError with
-    the last lines of its output if a server ends or is not healthy in time.
+    The folder keeps each server's output. Servers that the layout gives addresses of are waited
+    for and used, not started. CheckpointError before any start if the models cannot share a cache;
+    EngineError with the last lines of its output if a server ends or is not healthy in time.
     """
     refuse_other_geometry(prefill.folder, decode.folder, config)
     with ExitStack() as held:
@@ -102,6 +102,7 @@ def serve_disaggregated(
         decode_urls = layout.decode_urls or _urls(decodes)
         timeout_s = config.start_timeout_s
         running = held.enter_context(run_servers([*prefills, *decodes], start_timeout_s=timeout_s))
+        running.wait_for_others((*layout.prefill_urls, *layout.decode_urls), timeout_s)
         refuse_other_cache(prefill_urls, decode_urls)
         router = site.router(prefill_urls, decode_urls)
         running.start(router)
@@ -128,7 +129,8 @@ class _Site:
         """The server of that phase, in a folder of its own where CHECKPOINT_NAME is its model."""
         folder = self._folder / phase
         _link(folder / CHECKPOINT_NAME, model.folder)
-        port = self._port()
+        layout = self._layout
+        port = self._port(layout.prefill_port if phase is Phase.PREFILL else layout.decode_port)
         command = server_command(
             CHECKPOINT_NAME,
             self._config,
@@ -140,9 +142,9 @@ class _Site:
         )
         command = with_kv_transfer(
             replace(command, folder=folder).with_environment(self._gpu_environment()),
-            self._layout,
+            layout,
             phase,
-            side_channel_port=self._held.enter_context(reserved_port(self._layout.kv_host)),
+            side_channel_port=self._held.enter_context(reserved_port(layout.kv_host)),
             device=self._host.device,
         )
         return Server(f"the {phase} server", command, self._url(port), folder / "server.log")

@@ -76,6 +76,19 @@ class RunningServers:
             self._num_healthy += 1
             _log.info("%s healthy after %.1f s", server.name, time.monotonic() - start)
 
+    def wait_for_others(self, base_urls: Sequence[str], timeout_s: float) -> None:
+        """Return when servers that run elsewhere answer; EngineError names one that does not."""
+        deadline = time.monotonic() + timeout_s
+        for base_url in base_urls:
+            while not _is_healthy(base_url):
+                self.raise_if_ended("while it waited for others")
+                if time.monotonic() > deadline:
+                    raise EngineError(
+                        f"no server answers at {base_url} after {timeout_s:g} s. Start it, or "
+                        "correct its address in section disaggregation."
+                    )
+                time.sleep(_POLL_S)
+
     def raise_if_ended(self, when: str) -> None:
         """EngineError if any of them has ended."""
         ended = self.ended(when)

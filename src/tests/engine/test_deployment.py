@@ -193,6 +193,16 @@ def test_sampled_requests_are_answered_with_their_seed(apart):
     assert first["choices"][0]["text"] == second["choices"][0]["text"]
 
 
+def test_servers_that_run_elsewhere_are_used_and_left_alone(apart, pruned, tmp_path):
+    elsewhere = DisaggregationConfig(prefill_urls=apart.prefill_urls, decode_urls=apart.decode_urls)
+    models = ServedModel(FULL), ServedModel(pruned.checkpoint)
+    prompt = [40 + 7 * n % 400 for n in range(50)]
+    with serve_disaggregated(*models, SERVING, elsewhere, tmp_path) as second:
+        assert [server.name for server in second.started] == ["the router"]
+        assert complete(second.base_url, prompt, 4) == complete(apart.base_url, prompt, 4)
+    apart.running.raise_if_ended("with another deployment")
+
+
 def test_a_client_error_is_passed_on(apart):
     with pytest.raises(urllib.error.HTTPError) as refusal:
         complete(apart.base_url, [50] * 700)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slimwise.engine.command import ServerCommand
-from slimwise.engine.process import run_server
+from slimwise.engine.process import RunningServers, run_server
 from slimwise.errors import EngineError
 
 HEALTHY_SERVER = """
@@ -119,6 +119,14 @@ def test_a_server_that_dies_during_the_block_explains_the_failure(healthy, tmp_p
     server = run_server(command, url, tmp_path / "log", start_timeout_s=30)
     with pytest.raises(EngineError, match=r"connection lost[\s\S]*status -9"):
         lose_the_server(server, child_file)
+
+
+def test_servers_elsewhere_are_waited_for(healthy, tmp_path):
+    command, url, _ = healthy
+    with pytest.raises(EngineError, match=f"no server answers at {url} after 0 s"):
+        RunningServers().wait_for_others([url], 0)
+    with run_server(command, url, tmp_path / "log", start_timeout_s=30):
+        RunningServers().wait_for_others([url], 0)
 
 
 def test_the_server_entry_ends_when_its_parent_is_not_the_one_named():
