@@ -52,7 +52,7 @@ def masked_and_exported_table(rows: Sequence[Row], *, backbone: str) -> pd.DataF
     exported = decode[decode["weights"] == Weights.EXPORTED]
     shown = [*key, "step_ms", "step_error_ms", "kernels"]
     found = masked[[*shown, *_PROVENANCE]].merge(
-        exported[shown], on=key, suffixes=("_masked", "_exported"), validate="one_to_one"
+        exported[shown], on=key, suffixes=("_masked", "_exported")
     )
     difference = found["step_ms_masked"] - found["step_ms_exported"]
     found = found.assign(backbone=backbone, masked_minus_exported_ms=difference)

@@ -82,15 +82,14 @@ def at_target(curve: pd.DataFrame, target: float) -> AtTarget | None:
 def ratio_table(throughput: pd.DataFrame, *, target: float, paper: Path) -> pd.DataFrame:
     """Throughput over the full model's at the target, per pruned decoder and routing.
 
-    A decoder is compared with the full model under the same routing: in the engine that masks, if
-    there is one, else in its own. A target that the points do not enclose has no row.
+    A decoder is compared with the full model under the same routing: in its own engine if that has
+    it, else with the same kernels, else in an engine that masks. A target that the points do not
+    enclose has no row.
     """
-    is_masked = throughput["weights"] == Weights.MASKED
-    masking = set(throughput.loc[is_masked, "engine"])
     pruned = throughput[throughput["weights"] != Weights.FULL]
     rows = []
     for _, curve in pruned.groupby(_CURVE, sort=False):
-        full = _full_curve(throughput, curve["routing"].iloc[0], masking)
+        full = _full_curve(throughput, curve.iloc[0])
         theirs, ours = at_target(full, target), at_target(curve, target)
         if theirs is not None and ours is not None:
             rows.append(_ratio_row(curve.iloc[0], full.iloc[0], target, (ours, theirs)))
@@ -133,17 +132,24 @@ def _neighbours(ratios: pd.DataFrame, prefix: str) -> list[str]:
     ]
 
 
-def _full_curve(throughput: pd.DataFrame, routing: str, masking: set[str]) -> pd.DataFrame:
-    is_full = (throughput["weights"] == Weights.FULL) & (throughput["routing"] == routing)
-    full = throughput[is_full]
+def _full_curve(throughput: pd.DataFrame, decoder: pd.Series) -> pd.DataFrame:
+    is_full = throughput["weights"] == Weights.FULL
+    full = throughput[is_full & (throughput["routing"] == decoder["routing"])]
     if full.empty:
         raise ArtifactError(
-            f"the full model was not measured under {routing} routing, so that no ratio can be "
-            "made. Measure its engine too."
+            f"the full model was not measured under {decoder['routing']} routing, so that no ratio "
+            "can be made. Measure its engine too."
         )
-    in_masking = full[full["engine"].isin(masking)]
-    chosen = full if in_masking.empty else in_masking
-    return chosen[chosen["engine"] == chosen["engine"].iloc[0]]
+    masking = throughput.loc[throughput["weights"] == Weights.MASKED, "engine"]
+    ranked = pd.DataFrame(
+        {
+            "other_engine": full["engine"] != decoder["engine"],
+            "other_kernels": full["kernels"] != decoder["kernels"],
+            "masks_nothing": ~full["engine"].isin(masking),
+        }
+    )
+    nearest = ranked.sort_values(list(ranked.columns), kind="stable").index[0]
+    return full[full["engine"] == full.loc[nearest, "engine"]]
 
 
 def _ratio_row(

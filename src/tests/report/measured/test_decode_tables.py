@@ -188,6 +188,16 @@ def test_ratios_at_the_target_beside_the_paper_and_their_neighbours(rows):
     assert "10: 100.0, 1,000; 30: 33.3, 1,000" in ratio_markdown(table)
 
 
+def test_tuned_kernels_are_compared_with_tuned_kernels(rows):
+    tuned = [{**engine("tuned", 256, 200.0), "kernels": "tuned"}]
+    tuned += [decode("tuned", "unhooked", 256, batch, float(batch) / 2) for batch in (10, 30, 90)]
+    throughput = throughput_table([*rows, *tuned], backbone=BACKBONE)
+    table = ratio_table(throughput, target=50.0, paper=PAPER_THROUGHPUT)
+    assert table["full_engine"].tolist() == ["pools", "tuned"]
+    # A step of 20 ms holds 40 sequences of the tuned full model, 30 of the exported one.
+    assert table["ratio"].tolist() == pytest.approx([1.5, 0.75])
+
+
 def test_a_target_beyond_the_points_has_no_ratio(rows):
     throughput = throughput_table(rows, backbone=BACKBONE)
     assert ratio_table(throughput, target=500.0, paper=PAPER_THROUGHPUT).empty

@@ -28,13 +28,14 @@ def draw_throughput(throughput: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
     full model.
     """
     routings = list(throughput["routing"].unique())
+    counts = list(throughput["num_kept"].unique())
     with house_style():
         figure = Figure(figsize=(PAGE_WIDTH_IN, _HEIGHT_IN), layout="constrained")
         panels = figure.subplots(1, len(routings), sharex=True, sharey=True, squeeze=False)[0]
         for axes, routing in zip(panels, routings, strict=True):
             axes.set_title(ROUTING_LABELS.get(routing, routing))
-            _draw_curves(axes, throughput[throughput["routing"] == routing])
-            _mark_target(axes, ratios[ratios["routing"] == routing])
+            _draw_curves(axes, throughput[throughput["routing"] == routing], counts)
+            _mark_target(axes, ratios[ratios["routing"] == routing], counts)
         panels[0].set_ylabel("decode throughput (tokens/s/GPU)")
         panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         panels[0].set_ylim(0, None)
@@ -44,8 +45,7 @@ def draw_throughput(throughput: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
     return figure
 
 
-def _draw_curves(axes: Axes, rows: pd.DataFrame) -> None:
-    counts = list(rows["num_kept"].unique())
+def _draw_curves(axes: Axes, rows: pd.DataFrame, counts: list[int]) -> None:
     for (weights, num_kept), curve in rows.groupby(["weights", "num_kept"], sort=False):
         weights, num_kept = str(weights), int(str(num_kept))
         # Engines of the same weights are the same curve; the first one masks, and is compared with.
@@ -55,7 +55,7 @@ def _draw_curves(axes: Axes, rows: pd.DataFrame) -> None:
         axes.plot(points[PER_USER], points[PER_GPU], label=label, **style)
 
 
-def _mark_target(axes: Axes, ratios: pd.DataFrame) -> None:
+def _mark_target(axes: Axes, ratios: pd.DataFrame, counts: list[int]) -> None:
     """The line of the target, and where each curve crosses it."""
     if ratios.empty:
         return
@@ -64,21 +64,16 @@ def _mark_target(axes: Axes, ratios: pd.DataFrame) -> None:
     full = ratios[f"full_{PER_GPU}"].iloc[0]
     crossings = [full, *ratios[PER_GPU]]
     axes.plot([target] * len(crossings), crossings, "x", color="black", markersize=5, zorder=4)
-    _list_ratios(axes, ratios, f"throughput over full at {target:g}:")
+    _list_ratios(axes, ratios, counts, f"throughput over full at {target:g}:")
 
 
-def _list_ratios(axes: Axes, ratios: pd.DataFrame, heading: str) -> None:
+def _list_ratios(axes: Axes, ratios: pd.DataFrame, counts: list[int], heading: str) -> None:
     """The ratios in the empty corner of the panel, each in the colour of its curve."""
     place = {"ha": "right", "va": "top", "fontsize": 7, "transform": axes.transAxes}
     axes.text(0.99, 0.98, heading, **place)
     ordered = ratios.sort_values(["num_kept", "ratio"], ascending=[True, False])
     for line, row in enumerate(ordered.to_dict("records"), start=1):
         label = decoder_label(row["num_kept"], row["weights"])
-        colour = decoder_style(row["num_kept"], row["weights"], _counts(ratios))["color"]
+        colour = decoder_style(row["num_kept"], row["weights"], counts)["color"]
         height = 0.98 - line * _LINE_OF_TEXT
         axes.text(0.99, height, f"{label}: {row['ratio']:.2f}", color=colour, **place)
-
-
-def _counts(ratios: pd.DataFrame) -> list[int]:
-    """The full model's experts, unknown here, and those of every pruned decoder."""
-    return [ratios["num_kept"].max() + 1, *ratios["num_kept"].unique()]
