@@ -60,6 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     verify = stages.add_parser("verify", help="Check that a checkpoint folder is whole.")
     verify.add_argument("model", type=Path)
     verify.set_defaults(run=_verify)
+    plan = stages.add_parser("plan", help="Tell GPU hours and disk that a study will take.")
+    plan.add_argument("--configfile", type=Path, nargs="+", default=[Path("config/mini.yaml")])
+    plan.set_defaults(run=_plan)
     return parser
 
 
@@ -115,6 +118,12 @@ def _verify(arguments: argparse.Namespace) -> None:
     from slimwise.export.verify_model import verify_model
 
     print(verify_model(arguments.model))
+
+
+def _plan(arguments: argparse.Namespace) -> None:
+    from slimwise.study_plan.run import study_plan
+
+    print(study_plan(arguments.configfile))
 
 
 def _write_config(arguments: argparse.Namespace) -> None:

@@ -54,6 +54,16 @@ def test_one_decoders_slice_ignores_the_others():
         ),
         ({"evaluation": {"colocated_num_kept": {"full": [32]}}}, "Input should be"),
         (
+            {"calibration": {"gpus_per_model": 4}, "resources": {"gpus": 2}},
+            "calibration.gpus_per_model = 4 is above resources.gpus = 2",
+        ),
+        ({"distillation": {"decoders": ["reap-m32-kd_zero"]}}, "both say what is distilled"),
+        (
+            {"distillation": {"rules": [], "decoders": ["reap-m16-kd_zero"]}},
+            "distillation.decoders names reap-m16-kd_zero, which is no distilled decoder",
+        ),
+        ({"distillation": {"rules": [], "decoders": ["reap-m32"]}}, "names reap-m32, which is no"),
+        (
             {"evaluation": {"disaggregated_decoders": ["reap-m16"]}},
             "disaggregated_decoders names reap-m16, which is none of the study's pruned decoders: "
             "reap-m32",

@@ -1,6 +1,7 @@
 """Published model shapes with random weights, to measure speed and memory without a checkpoint."""
 
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -13,6 +14,20 @@ class PublishedShape(StrEnum):
 
     QWEN3_6_35B_A3B = "qwen3_6_35b_a3b"
     GEMMA4_26B_A4B = "gemma4_26b_a4b"
+
+
+_HUB_IDS = MappingProxyType(
+    {
+        "Qwen/Qwen3.6-35B-A3B": PublishedShape.QWEN3_6_35B_A3B,
+        "google/gemma-4-26B-A4B": PublishedShape.GEMMA4_26B_A4B,
+        "google/gemma-4-26B-A4B-it": PublishedShape.GEMMA4_26B_A4B,
+    }
+)
+
+
+def published_shape(model: str) -> PublishedShape | None:
+    """The shape of the model with that hub id, if the paper studies it."""
+    return _HUB_IDS.get(model)
 
 
 def published_config(shape: PublishedShape) -> PreTrainedConfig:

@@ -42,13 +42,13 @@ class Tree:
 
     root: Path
 
-    def engine(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """The smoke study under the workflow engine, its output in stdout."""
+    def engine(self, *words: str, study: str = "smoke") -> subprocess.CompletedProcess[str]:
+        """The study under the workflow engine, its output in stdout."""
         environment = os.environ | {
             "PATH": f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(self.root / "src"),
         }
-        overlays = ["config/smoke.yaml", *(word for word in words if word.endswith(".yaml"))]
+        overlays = [f"config/{study}.yaml", *(word for word in words if word.endswith(".yaml"))]
         others = [word for word in words if not word.endswith(".yaml")]
         command = [sys.executable, "-m", "snakemake", "--cores", "2", *others]
         return subprocess.run(
@@ -61,9 +61,9 @@ class Tree:
             check=False,
         )
 
-    def planned(self, *words: str) -> set[str]:
+    def planned(self, *words: str, study: str = "smoke") -> set[str]:
         """Jobs that a dry run names, as rule or rule[wildcards]."""
-        outcome = self.engine("--dry-run", *words)
+        outcome = self.engine("--dry-run", *words, study=study)
         assert outcome.returncode == 0, outcome.stdout
         jobs = set()
         for block in re.split(r"^(?:local)?rule ", outcome.stdout, flags=re.MULTILINE)[1:]:
