@@ -8,6 +8,8 @@ from slimwise.calibrate.batches import first_batch
 from slimwise.calibrate.observer import observed
 from slimwise.core.moe import GateActivation, GateRule
 from slimwise.core.routing_stats import RoutingStats
+from slimwise.core.scores import expert_scores
+from slimwise.core.vocabulary import Criterion
 from slimwise.errors import BackboneError
 
 SUMS = tuple(RoutingStats.__dataclass_fields__)
@@ -75,6 +77,49 @@ def test_equals_a_loop_over_tokens_and_experts(tiny_decoder, kind):
     (sequence,) = _sequences(23)
     # float32 sums in another order.
     _assert_close(_observe(model, [sequence]), _naive_stats(model, sequence), rtol=1e-6)
+
+
+def test_scores_equal_those_of_every_expert_on_every_token(tiny_decoder, kind):
+    """The dense way to observe: outputs of all experts, of which gates of zero leave most out."""
+    model = tiny_decoder(kind)
+    (sequence,) = _sequences(19)
+    family = backbone_for(model.config.model_type)
+    layers = family.moe_modules(model)
+    inputs = []
+    hooks = [
+        layer.experts.register_forward_pre_hook(lambda *call: inputs.append(call[-1]))
+        for layer in layers
+    ]
+    with torch.inference_mode():
+        model(torch.tensor([sequence]), use_cache=False)
+        found = [
+            _dense_sums(layer.experts, *call) for layer, call in zip(layers, inputs, strict=True)
+        ]
+    for hook in hooks:
+        hook.remove()
+    tokens_LE, gate_LE, norm_LE, gate_norm_LE = map(torch.stack, zip(*found, strict=True))
+    dense = RoutingStats(tokens_LE, gate_LE, norm_LE, gate_norm_LE, gate_LE, gate_norm_LE)
+    routed = _observe(model, [sequence])
+    for criterion in Criterion:
+        expected = expert_scores(dense, criterion)
+        scores = expert_scores(routed, criterion)
+        assert (scores >= 0).all()
+        # float32 products of another shape.
+        torch.testing.assert_close(scores, expected, rtol=2e-6, atol=2e-6)
+
+
+def _dense_sums(experts, hidden_TD, ids_TK, gates_TK):
+    """Tokens, gates, norms and gated norms by expert, [E] each."""
+    norm_TE = torch.stack(
+        [
+            torch.stack([_expert_output(experts, expert, hidden_D).norm() for expert in range(16)])
+            for hidden_D in hidden_TD
+        ]
+    ).double()
+    gate_TE = torch.zeros_like(norm_TE).scatter(1, ids_TK, gates_TK.double())
+    routed_TE = torch.zeros_like(norm_TE).scatter(1, ids_TK, 1.0)
+    summed = (routed_TE, gate_TE, routed_TE * norm_TE, gate_TE * norm_TE)
+    return tuple(values_TE.sum(dim=0) for values_TE in summed)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -43,6 +43,15 @@ def test_equal_shapes_with_other_weights_have_other_digests(tiny_checkpoint, ins
     assert before.digest != after.digest
 
 
+def test_another_gate_rule_is_another_model(tiny_checkpoint, inspected):
+    folder = tiny_checkpoint("plain")
+    before = read_backbone_record(inspected(folder))
+    _edit_config(folder, norm_topk_prob=True)
+    after = read_backbone_record(inspected(folder))
+    assert (before.gate_rule.renormalised, after.gate_rule.renormalised) == (False, True)
+    assert before.digest != after.digest
+
+
 def test_folder_names_do_not_matter(tmp_path, tiny_checkpoint, inspected):
     folder = tiny_checkpoint("plain").rename(tmp_path / "mixtral-gemma")
     assert read_backbone_record(inspected(folder)).model_type == "qwen3_moe"

@@ -1,0 +1,65 @@
+"""Models that one device cannot hold: hooks move weights and activations between places."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM
+
+from slimwise.backbones import loading
+from slimwise.backbones.loading import language_decoder, load_causal_model
+from slimwise.backbones.registry import backbone_for
+from slimwise.calibrate.batches import first_batch
+from slimwise.calibrate.observer import observed
+from slimwise.errors import BackboneError
+
+CPU = (torch.device("cpu"),)
+GPUS = (torch.device("cuda", 2), torch.device("cuda", 3))
+
+
+def _stats(model):
+    decoder = language_decoder(model)
+    family = backbone_for(decoder.config.model_type)
+    with observed(decoder, family, family.gate_rule(decoder.config.to_dict())) as observer:
+        return observer.observe(first_batch([list(range(1, 20)), [5, 6, 7]], 100))
+
+
+@pytest.mark.parametrize("kind", ["hybrid", "parallel"])
+def test_a_model_in_two_places_has_the_same_statistics(tiny_checkpoint, kind, tmp_path):
+    """The second layer stays on disk: what spreading over GPUs does, as far as a CPU can show."""
+    folder = tiny_checkpoint(kind)
+    whole = load_causal_model(folder, "float32", CPU)
+    parts = [f"model.{name}" for name, _ in whole.model.named_children() if name != "layers"]
+    places = dict.fromkeys(["lm_head", *parts, "model.layers.0"], "cpu")
+    spread = AutoModelForCausalLM.from_pretrained(
+        folder,
+        device_map={**places, "model.layers.1": "disk"},
+        offload_folder=tmp_path / "offload",
+        dtype=torch.float32,
+    )
+    assert any(weight.is_meta for weight in spread.parameters())
+    assert torch.equal(_stats(spread).gate_norm_LE, _stats(whole).gate_norm_LE)
+
+
+def test_gpus_are_filled_evenly_and_nothing_else(monkeypatch):
+    free = {2: 70, 3: 80}
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda gpu: (free[gpu.index], 90))
+    assert loading._placement(GPUS) == {"device_map": "balanced", "max_memory": free}
+    assert loading._placement(GPUS[:1]) == {"device_map": {"": GPUS[0]}}
+    assert loading._placement(CPU) == {}
+
+
+def test_gpus_that_are_too_small_are_refused(tmp_path):
+    spilt = SimpleNamespace(hf_device_map={"model.layers.0": 2, "model.layers.1": "cpu"})
+    with pytest.raises(BackboneError, match=r"does not fit 2 GPUs: model\.layers\.1"):
+        loading._check_placement(tmp_path, spilt, 2)
+
+
+def test_a_tensor_that_is_missing_is_named(tiny_checkpoint):
+    folder = tiny_checkpoint("plain")
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["model.norm.weight"]
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(BackboneError, match=r"1 tensors are missing.*model\.norm\.weight"):
+        load_causal_model(folder, "float32", CPU)
