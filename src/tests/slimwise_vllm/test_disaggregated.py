@@ -1,6 +1,6 @@
 """Prefill and decode by a server each, through NIXL, against transformers alone; and under kills.
 
-In float32 a hand-off changes nothing that shows, so answers are compared token for token.
+A hand-off is exact, so answers are compared token for token.
 """
 
 import asyncio
@@ -34,11 +34,14 @@ ANSWER_TIMEOUT_S = 60
 
 
 @contextmanager
-def apart(full: Path, pruned: Path, folder: Path, **settings: Any):
+def apart(
+    full: Path, pruned: Path, folder: Path, serving: ServingConfig = SERVING, **settings: Any
+):
     """A deployment of two tiny models, which have no tokenizer of their own."""
-    prefill, decode = (with_tokenizer(model, folder / model.name) for model in (full, pruned))
+    prefill = with_tokenizer(full, folder / "models" / "prefill")
+    decode = with_tokenizer(pruned, folder / "models" / "decode")
     layout = DisaggregationConfig(**settings)
-    with serve_disaggregated(prefill, decode, SERVING, layout, folder) as deployment:
+    with serve_disaggregated(prefill, decode, serving, layout, folder) as deployment:
         yield deployment
 
 
@@ -100,6 +103,22 @@ def test_answers_are_those_of_a_full_prefill_and_a_pruned_rest(
     assert counts.num_requests == len(asked)
     assert counts.received_prompt_tokens >= sum(map(len, asked)) - len(asked)
     assert not counts.faults()
+
+
+def test_a_hybrid_in_bfloat16_answers_like_an_engine_that_splits_the_prompt_there(
+    tiny_backbone, prompts, start_engine, sampling, ask, tmp_path
+):
+    """One server differs by a kernel only: it passes all of the prompt through the chunked one."""
+    pruned = tiny_backbone("qwen3_5_moe").pruned_folder
+    serving = SERVING.model_copy(update={"dtype": "bfloat16"})
+    with apart(pruned, pruned, tmp_path, serving) as deployment:
+        answers = complete(deployment.base_url, prompts)
+    engine = start_engine(pruned, dtype="bfloat16", enable_chunked_prefill=True)
+    scheduler = engine.llm_engine.engine_core.engine_core.scheduler
+    for prompt, answer in zip(prompts, answers, strict=True):
+        scheduler.max_num_scheduled_tokens = max(len(prompt) - 1, 1)
+        (turn,) = ask(engine, [prompt], sampling(NUM_TOKENS))
+        assert answer == turn.answer
 
 
 def test_preemptions_make_a_run_invalid(tiny_backbone, tmp_path):
