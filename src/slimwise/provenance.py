@@ -5,6 +5,7 @@ import functools
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from types import MappingProxyType
 
 SOURCE_ROOT = Path(__file__).resolve().parents[1]
 _OWN_PACKAGES = ("slimwise", "slimwise_vllm")
+_DATA_NAME = re.compile(r"\w+\.(csv|json)")
 _VERSIONED = (
     "slimwise",
     "torch",
@@ -64,12 +66,15 @@ def code_digest(module: str, source_root: Path = SOURCE_ROOT) -> str:
     """Hex SHA-256 of what the module and everything of ours that it imports would execute.
 
     Comments, docstrings, layout and the descriptions of configuration fields do not enter.
-    Imports inside functions do, and so does a string that names one of our modules: that is how
-    a worker process is started.
+    Imports inside functions do, and so does a string that names one of our modules, which is how
+    a worker process is started, or a data file beside the module.
     """
     digest = hashlib.sha256()
     for name in sorted(_import_closure(module, source_root)):
-        digest.update(f"{name}\n{_behaviour(_source_file(name, source_root))}\n".encode())
+        path = _source_file(name, source_root)
+        digest.update(f"{name}\n{_behaviour(path)}\n".encode())
+        for data in _data_files(path):
+            digest.update(data.read_bytes())
     return digest.hexdigest()
 
 
@@ -137,6 +142,14 @@ def _drop_prose(node: ast.AST) -> None:
                 node.body = node.body[1:] or [ast.Pass()]
         case ast.Call(func=ast.Name(id="Field")):
             node.keywords = [word for word in node.keywords if word.arg != "description"]
+
+
+def _data_files(path: Path) -> list[Path]:
+    """The data files beside the module that its strings name."""
+    nodes = ast.walk(ast.parse(path.read_bytes()))
+    texts = {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+    files = (path.with_name(text) for text in sorted(texts) if _DATA_NAME.fullmatch(text))
+    return [file for file in files if file.is_file()]
 
 
 @functools.cache

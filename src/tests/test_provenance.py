@@ -1,10 +1,11 @@
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from slimwise.provenance import code_digest, current_provenance
+from slimwise.provenance import SOURCE_ROOT, code_digest, current_provenance
 
 _SOURCES = {
     "slimwise/__init__.py": "",
@@ -17,6 +18,7 @@ _SOURCES = {
         "    from slimwise.core.lazy import shift  # on demand\n"
         "    return shift(x) * weights.FACTOR\n"
     ),
+    "slimwise/score/shots.json": "[1]",
     "slimwise/core/__init__.py": "",
     "slimwise/core/weights.py": "FACTOR = 2\n",
     "slimwise/core/lazy.py": "def shift(x):\n    return x + 1\n",
@@ -62,6 +64,23 @@ def test_changed_code_anywhere_in_the_closure_changes_the_digest(tmp_path, modul
 def test_relative_imports_are_followed(tmp_path):
     relative = "from ..core import weights\ndef run(x):\n    return x * weights.FACTOR\n"
     assert _digest(tmp_path, run=relative) != _digest(tmp_path, run=relative, weights="FACTOR = 4")
+
+
+@pytest.mark.parametrize(
+    "inside", ["benchmarks/code/candidate.py", "backbones/mini/tasks/program_worker.py"]
+)
+def test_the_digest_of_grading_holds_what_runs_the_programs(tmp_path, inside):
+    only_code = shutil.ignore_patterns("*.safetensors", "*.json", "*.csv", "__pycache__")
+    shutil.copytree(SOURCE_ROOT / "slimwise", tmp_path / "slimwise", ignore=only_code)
+    with (tmp_path / "slimwise" / inside).open("a") as source:
+        source.write("LIMIT = 1\n")
+    assert code_digest("slimwise.grade.run", tmp_path) != code_digest("slimwise.grade.run")
+
+
+def test_a_data_file_counts_for_the_module_beside_it_that_names_it(tmp_path):
+    reader = "SHOTS = Path(__file__).with_name('shots.json')\n"
+    assert _digest(tmp_path, run=reader, shots="[2]") != _digest(tmp_path, run=reader)
+    assert _digest(tmp_path, shots="[2]") == _digest(tmp_path)
 
 
 def test_a_worker_module_named_in_a_string_is_followed(tmp_path):
