@@ -13,6 +13,7 @@ from slimwise.backbones.mini.tasks.item import Verdict
 from slimwise.benchmarks.base import Answer, Grade, ToolCall
 from slimwise.benchmarks.registry import benchmark_named
 from slimwise.benchmarks.settings import GradingLimits
+from slimwise.benchmarks.tool_calls.categories import MEANS
 
 _BUDGET_REACHED = "length"
 
@@ -56,12 +57,23 @@ def _verdicts(
 def _verdict(sample: Sample, reference: Mapping[str, Any], grade: Grade) -> Verdict:
     if sample["finish_reason"] == _BUDGET_REACHED:
         return Verdict(False, "", "cut by the budget")
-    content = sample["content"]
-    text = content if sample["thought_split"] else split_thought(content)[1]
+    text = _text_after_thought(sample)
     if text is None:
         return Verdict(False, "", UNENDED_THOUGHT)
     calls = tuple(ToolCall(**call) for call in json.loads(sample["tool_calls"]))
     return grade(Answer(text, calls), reference)
+
+
+def _text_after_thought(sample: Sample) -> str | None:
+    """What the answer says once its thought has ended; None if the thought never ended."""
+    content = sample["content"]
+    if not sample["thought_split"]:
+        return split_thought(content)[1]
+    if content.strip() or not sample["reasoning"] or sample["benchmark"] in MEANS:
+        return content
+    # A parser does not say that a thought never ended, but then leaves no content. It leaves none
+    # of a call that it cannot read either, which the grader of calls judges.
+    return None
 
 
 def _row(sample: Sample, verdict: Verdict) -> dict[str, Any]:

@@ -126,6 +126,21 @@ def test_a_thought_that_the_server_split_off_is_not_graded(grade):
     assert not grade("", **fields)["correct"]
 
 
+def test_an_answer_that_the_server_took_for_all_thought_never_ended_it(grade):
+    fields = {"thought_split": True, "reasoning": "a draft: \\boxed{7}"}
+    assert grade("\n", **fields)["reason"] == "the thought never ended"
+    assert grade("I do not know.", **fields)["reason"] != "the thought never ended"
+
+
+def test_a_call_that_the_server_dropped_is_left_to_the_grader_of_calls(grade):
+    pytest.importorskip("bfcl_eval")
+    fields = {"thought_split": True, "reasoning": "no function fits, or does one?"}
+    reference = {"category": "irrelevance", "functions": [], "possible": []}
+    graded = grade("", benchmark="bfcl_v4_irrelevance", reference=json.dumps(reference), **fields)
+    assert graded["correct"]
+    assert json.loads(graded["findings"])["undecodable"]
+
+
 @pytest.mark.parametrize("name", list(GRADED))
 def test_worked_responses_score_100_per_cent(name):
     items = draw_items(GRADED[name], 20, 1, Split.TEST)
