@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from slimwise.core.vocabulary import Distillation
+from slimwise.core.vocabulary import Deployment, Distillation
 from slimwise.report.figures.panels import panels_by_setting
 from slimwise.report.figures.style import (
     CRITERION_COLOURS,
@@ -19,13 +19,15 @@ from slimwise.report.labels import CRITERION_LABELS, arm_label
 from slimwise.report.order import NO_CRITERION
 
 _LEGEND_COLUMNS = 5
+_ARM = ["criterion", "mode", "deployment"]
+_OPACITIES = {Deployment.COLOCATED: 1.0, Deployment.DISAGGREGATED: 0.5}
 
 
 def draw_accuracy_by_num_kept(accuracy: pd.DataFrame) -> Figure:
     """One panel per decoding (rows) and benchmark (columns), from the accuracy table.
 
-    A line per criterion and mode, error bars of one standard deviation over runs, the full
-    decoder as a level line. Distilled decoders are left out.
+    A line per criterion, mode and deployment, error bars of one standard deviation over runs, the
+    full decoder as a level line. Distilled decoders are left out.
     """
     training_free = accuracy[accuracy["distilled"] == Distillation.NONE]
     with house_style():
@@ -46,14 +48,15 @@ def draw_accuracy_by_num_kept(accuracy: pd.DataFrame) -> Figure:
 def _draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
     full = rows[rows["criterion"] == NO_CRITERION]
     pruned = rows[rows["criterion"] != NO_CRITERION]
-    for (criterion, mode), line in pruned.groupby(["criterion", "mode"], sort=False):
-        criterion, mode = str(criterion), str(mode)
+    for arm, line in pruned.groupby(_ARM, sort=False):
+        criterion, mode, deployment = map(str, arm)
         axes.errorbar(
             line["num_kept"],
             line["accuracy_mean"],
             yerr=line["accuracy_std"].fillna(0),
-            label=f"{CRITERION_LABELS[criterion]} {arm_label(mode, Distillation.NONE)}",
+            label=f"{CRITERION_LABELS[criterion]} {arm_label(mode, Distillation.NONE, deployment)}",
             linestyle=MODE_LINES[mode],
+            alpha=_OPACITIES[Deployment(deployment)],
             capsize=2,
             **arm_marker(criterion, mode),
         )

@@ -1,20 +1,23 @@
 """How long answers are, by decoder and benchmark. SlimWise, figures 3b and 5."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from slimwise.core.vocabulary import DecoderId, ServingMode
+from slimwise.core.vocabulary import DecoderId, Deployment, ServingMode
 from slimwise.report.figures.lengths_axis import set_length_axis
 from slimwise.report.figures.panels import panels_by_setting
 from slimwise.report.figures.style import CRITERION_COLOURS, GREY, house_style
 from slimwise.report.labels import arm_label, decoder_label
 from slimwise.report.order import NO_CRITERION, decoders_in_table_order
 
-Ridge = tuple[DecoderId, ServingMode]
+Ridge = tuple[DecoderId, ServingMode, Deployment]
 
+_RIDGE = ["decoder", "mode", "deployment"]
 _NUM_POINTS = 256
 _BANDWIDTH_OCTAVES = 0.15
 _RIDGE_HEIGHT = 0.85
@@ -27,7 +30,8 @@ _BUDGET = {"color": GREY, "linestyle": (0, (4, 2)), "linewidth": 0.8}
 
 
 def draw_output_lengths(grades: pd.DataFrame) -> Figure:
-    """One panel per decoding (rows) and benchmark (columns), a density per decoder and mode.
+    """One panel per decoding (rows) and benchmark (columns), a density per decoder, mode and
+    deployment.
 
     Marks are quantiles over all answers of all runs. Densities show the answers that ended by
     themselves, at one scale a panel: the more of a decoder's answers the budget cut, the flatter
@@ -45,14 +49,9 @@ def draw_output_lengths(grades: pd.DataFrame) -> Figure:
 
 
 def _ridges(grades: pd.DataFrame) -> list[Ridge]:
-    present = set(zip(grades["decoder"], grades["mode"], strict=True))
-    decoders = decoders_in_table_order(grades["decoder"])
-    return [
-        (decoder, mode)
-        for decoder in decoders
-        for mode in ServingMode
-        if (str(decoder), mode) in present
-    ]
+    present = set(grades[_RIDGE].itertuples(index=False, name=None))
+    ridges = product(decoders_in_table_order(grades["decoder"]), ServingMode, Deployment)
+    return [ridge for ridge in ridges if tuple(map(str, ridge)) in present]
 
 
 def _draw_legend(figure: Figure) -> None:
@@ -69,8 +68,7 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame, ridges: list[Ridge]) -> None:
     log_lengths = np.log2(rows["completion_tokens"].clip(lower=1))
     grid = np.linspace(log_lengths.min() - 0.5, log_lengths.max() + 0.5, _NUM_POINTS)
     by_ridge = {
-        ridge: rows[(rows["decoder"] == str(ridge[0])) & (rows["mode"] == ridge[1])]
-        for ridge in ridges
+        ridge: rows[(rows[_RIDGE] == list(map(str, ridge))).all(axis=1)] for ridge in ridges
     }
     densities = {ridge: _density(answers, grid) for ridge, answers in by_ridge.items()}
     peak = max(density.max() for density in densities.values()) or 1.0
@@ -107,6 +105,8 @@ def _mark_quantiles(axes: Axes, answers: pd.DataFrame, level: int) -> None:
         axes.annotate(f"{cut_share:.0%}", (1.01, level), color=GREY, **place)
 
 
-def _label(decoder: DecoderId, mode: ServingMode) -> str:
+def _label(decoder: DecoderId, mode: ServingMode, deployment: Deployment) -> str:
     pool = decoder_label(decoder.criterion or NO_CRITERION, decoder.num_kept or 0)
-    return pool if decoder.is_full else f"{pool} {arm_label(mode, decoder.distilled)}"
+    if decoder.is_full:
+        return pool
+    return f"{pool} {arm_label(mode, decoder.distilled, deployment)}"

@@ -103,6 +103,19 @@ def test_a_study_of_one_greedy_pruned_decoder_is_drawn(grades, tmp_path):
     assert len(list(tmp_path.iterdir())) == len(figures)
 
 
+def test_deployments_of_one_decoder_are_drawn_apart(grades):
+    is_slimwise = (grades["decoder"] == "reap-m32") & (grades["mode"] == "slimwise")
+    apart = grades[is_slimwise].assign(deployment="disaggregated")
+    both = pd.concat([grades, apart], ignore_index=True)
+    by_length = draw_output_lengths(both).axes[0]
+    by_count = draw_accuracy_by_num_kept(tabulated_accuracy(both)).axes[0]
+    ridges = [tick.get_text() for tick in by_length.get_yticklabels()]
+    lines = by_count.get_legend_handles_labels()[1]
+    for labels, name in ((ridges, "REAP 32 slimwise"), (lines, "REAP slimwise")):
+        assert name in labels
+        assert f"{name} (disaggregated)" in labels
+
+
 def notes(figure):
     return [text.get_text() for axes in figure.axes for text in axes.texts]
 
