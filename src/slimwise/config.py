@@ -121,6 +121,13 @@ class StudyConfig(StageConfig):
                     f"evaluation.colocated_num_kept.{mode} names {unknown[0]}, which "
                     f"selection.num_kept ({', '.join(map(str, self.selection.num_kept))}) does not"
                 )
+        pruned = [str(decoder) for decoder in self.decoders()[1:] + self.distilled_decoders()]
+        for name in asked.disaggregated_decoders:
+            if name not in pruned:
+                raise ValueError(
+                    f"evaluation.disaggregated_decoders names {name}, which is none of the study's "
+                    f"pruned decoders: {', '.join(pruned)}"
+                )
 
     def _check_cross_check(self) -> None:
         asked, checked = self.evaluation, self.cross_check
@@ -136,16 +143,6 @@ class StudyConfig(StageConfig):
                 f"cross_check.num_items = {checked.num_items} is above evaluation.num_items = "
                 f"{asked.num_items}"
             )
-
-        known_decoders = [
-            str(decoder) for decoder in self.decoders()[1:] + self.distilled_decoders()
-        ]
-        for name in asked.disaggregated_decoders:
-            if name not in known_decoders:
-                raise ValueError(
-                    f"evaluation.disaggregated_decoders names {name}, which is none of the study's "
-                    f"pruned decoders: {', '.join(known_decoders)}"
-                )
 
     def _check_distillation(self) -> None:
         for key in ("criteria", "num_kept"):
