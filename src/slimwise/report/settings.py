@@ -14,6 +14,7 @@ Settings = Mapping[tuple[str, ...], pd.DataFrame]
 
 
 def by_setting(grades: pd.DataFrame) -> Settings:
+    """The answers of each setting, in the order in which settings first appear."""
     return {
         tuple(map(str, key)): answers for key, answers in grades.groupby(list(SETTING), sort=False)
     }

@@ -31,6 +31,8 @@ class Bootstrap:
 
 @dataclass(frozen=True)
 class Interval:
+    """The ends of an interval, in the unit of what was resampled."""
+
     low: float
     high: float
 

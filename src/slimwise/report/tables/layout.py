@@ -27,14 +27,17 @@ class Block:
 
 
 def accuracy_cell(row: Row) -> str:
+    """The mean accuracy, and the paper's in square brackets."""
     return f"{row['accuracy_mean']:.3f}{_beside(_fraction(row['paper_accuracy']))}"
 
 
 def mean_and_deviation_cell(row: Row) -> str:
+    """The mean accuracy, and its standard deviation over runs in brackets."""
     return f"{row['accuracy_mean']:.3f}{_in_brackets(_fraction(row['accuracy_std']))}"
 
 
 def difference_cell(row: Row) -> str:
+    """The accuracy minus that of the full decoder, which itself has no such cell."""
     if row["mode"] == ServingMode.FULL:
         return ""
     ends = [row[f"accuracy_difference_{end}"] for end in ("low", "high")]
@@ -43,12 +46,15 @@ def difference_cell(row: Row) -> str:
 
 
 def lengths_cell(row: Row) -> str:
+    """Median and 90th percentile of the length, and the paper's in square brackets."""
     ours = _quantile_pair(row, "length_{}_tokens")
     theirs = _quantile_pair(row, "paper_length_{}_tokens")
     return ours + _beside("" if theirs == "- / -" else theirs)
 
 
 def length_interval_cell(quantile: str) -> Callable[[Row], str]:
+    """A cell of one quantile of the length, and its interval in brackets."""
+
     def cell(row: Row) -> str:
         low, high = (row[f"length_{quantile}_{end}_tokens"] for end in ("low", "high"))
         interval = "" if pd.isna(low) else f"{_tokens(low)} to {_tokens(high)}"
@@ -58,6 +64,7 @@ def length_interval_cell(quantile: str) -> Callable[[Row], str]:
 
 
 def endings_cell(row: Row) -> str:
+    """Percentages of answers that ended by themselves and that the budget cut."""
     return f"{100 * row['termination_rate']:.1f} / {100 * row['budget_hit_rate']:.1f}"
 
 
