@@ -12,7 +12,7 @@ SCHEMA = "slimwise.backbone/1"
 
 @dataclass(frozen=True)
 class BackboneRecord:
-    """digest is SHA-256 over config.json and the headers and sizes of the weight files."""
+    """digest is what checkpoint_digest gives for the model."""
 
     name: str
     model: Path
