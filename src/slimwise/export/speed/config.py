@@ -2,13 +2,15 @@
 
 from pydantic import Field
 
+from slimwise.backbones.published import PublishedShape
 from slimwise.stage_config import StageConfig
 
 
 class ExportSpeedConfig(StageConfig):
-    num_layers: int = Field(
-        default=12, ge=1, description="Layers of the Qwen3.6-35B-A3B shape; 12 are about 21 GiB."
+    shape: PublishedShape = Field(description="Published shape, filled with random bytes.")
+    num_layers: int | None = Field(
+        default=None, ge=1, description="First layers only; all if null."
     )
-    num_kept: int = Field(default=128, ge=8, description="Experts kept of 256 in each layer.")
+    num_kept: int = Field(ge=1, description="Experts kept in each layer.")
     shard_gib: float = Field(default=4.0, gt=0, description="Size of the source's files, GiB.")
     repeats: int = Field(default=3, ge=1, description="Exports and copies, in turn.")

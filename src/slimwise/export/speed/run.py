@@ -19,6 +19,7 @@ from slimwise.artifacts.backbone_record import (
 )
 from slimwise.artifacts.checkpoint_digest import checkpoint_digest
 from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
+from slimwise.backbones.published import language_model
 from slimwise.backbones.registry import inspect_checkpoint
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import Criterion
@@ -42,14 +43,16 @@ def run(config: ExportSpeedConfig, *, out: Path, work: Path) -> None:
     """
     with work_directory(work):
         shutil.rmtree(work / "source", ignore_errors=True)
-        size = write_synthetic_checkpoint(work / "source", config.num_layers, config.shard_gib)
+        size = write_synthetic_checkpoint(
+            work / "source", language_model(config.shape, config.num_layers), config.shard_gib
+        )
         _prepare(config, work)
         exports, copies = [], []
         for _ in range(config.repeats):
             exports.append(_in_a_process(_export, work))
             copies.append(_in_a_process(_copy, work))
             logger.info("export %.1f s %.2f GiB, copy %.1f s", *exports[-1], copies[-1][0])
-        row = _row(size, _pruned_bytes(work), exports, copies)
+        row = _row(config, size, _pruned_bytes(work), exports, copies)
         out.parent.mkdir(parents=True, exist_ok=True)
         with out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
@@ -122,6 +125,7 @@ def _pruned_bytes(work: Path) -> int:
 
 
 def _row(
+    config: ExportSpeedConfig,
     source_bytes: int,
     pruned_bytes: int,
     exports: list[tuple[float, float]],
@@ -129,6 +133,9 @@ def _row(
 ) -> dict[str, Any]:
     written_gib = pruned_bytes / _GIB
     return {
+        "shape": str(config.shape),
+        "num_layers": config.num_layers,
+        "num_kept": config.num_kept,
         "checkpoint_gib": source_bytes / _GIB,
         "pruned_gib": written_gib,
         "gib_per_s": written_gib / median(seconds for seconds, _ in exports),

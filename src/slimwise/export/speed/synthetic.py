@@ -3,14 +3,12 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-import transformers
+from transformers import AutoModelForCausalLM, PreTrainedConfig
 
 from slimwise.artifacts.weight_files import INDEX_NAME, LENGTH_BYTES
-from slimwise.backbones.published import PublishedShape, published_config
 
 _CHUNK_BYTES = 16 * 2**20
 _BF16_BYTES = 2
@@ -20,31 +18,25 @@ _FINITE = 0xBFFF
 Shapes = dict[str, tuple[int, ...]]
 
 
-def write_synthetic_checkpoint(folder: Path, num_layers: int, shard_gib: float) -> int:
-    """Write the text model's first layers in files of about shard_gib; the bytes of all weights.
+def write_synthetic_checkpoint(folder: Path, config: PreTrainedConfig, shard_gib: float) -> int:
+    """Write a causal language model in files of about shard_gib; the bytes of all its weights.
 
     The bytes are random, so that no file system can store them for less.
     """
-    config: Any = published_config(PublishedShape.QWEN3_6_35B_A3B).get_text_config()
-    config.num_hidden_layers = num_layers
-    config.layer_types = config.layer_types[:num_layers]
-    config.architectures = ["Qwen3_5MoeForCausalLM"]
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    config.architectures = [type(model).__name__]
     folder.mkdir(parents=True)
     config.to_json_file(folder / "config.json", use_diff=False)
-    shards = list(_shards(_tensor_shapes(config), int(shard_gib * 2**30)))
+    shards = list(_shards(shapes, int(shard_gib * 2**30)))
     names = [f"model-{n:05}-of-{len(shards):05}.safetensors" for n in range(1, len(shards) + 1)]
     located = {}
     for name, shard in zip(names, shards, strict=True):
         _write_shard(folder / name, shard)
         located |= dict.fromkeys(shard, name)
     (folder / INDEX_NAME).write_text(json.dumps({"weight_map": located}), "utf-8")
-    return sum(map(_num_bytes, (shape for shard in shards for shape in shard.values())))
-
-
-def _tensor_shapes(config: Any) -> Shapes:
-    with torch.device("meta"):
-        model = transformers.Qwen3_5MoeForCausalLM(config)
-    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    return sum(map(_num_bytes, shapes.values()))
 
 
 def _shards(shapes: Shapes, max_bytes: int) -> Iterator[Shapes]:
