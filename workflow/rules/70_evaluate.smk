@@ -20,7 +20,7 @@ rule generate_full_answers:
     resources:
         **model_resources,
     params:
-        cfg=stage_json(study.evaluation.only("full", colocated=False)),
+        cfg=stage_json(study.evaluation.only("full")),
         serving=stage_json(study.serving),
         code=code_digest("slimwise.generate.run"),
         work=str(paths.work("generate/full")),
@@ -42,9 +42,7 @@ rule generate_pruned_answers:
     resources:
         **model_resources,
     params:
-        cfg=lambda wildcards: slice_json(
-            study.evaluation.only(wildcards.pruned, colocated=False)
-        ),
+        cfg=lambda wildcards: slice_json(study.evaluation.only(wildcards.pruned)),
         serving=stage_json(study.serving),
         code=code_digest("slimwise.generate.run"),
         work=str(paths.work("generate/{pruned}")),
@@ -71,7 +69,7 @@ rule generate_colocated_answers:
             study.evaluation.only(PRUNED.format(**wildcards), colocated=True)
         ),
         serving=stage_json(study.serving),
-        code=[code_digest("slimwise.generate.run"), code_digest("slimwise_vllm.plugin")],
+        code=code_digest("slimwise.generate.run"),
         work=str(paths.work(f"generate/{paths.colocated(PRUNED)}")),
     shell:
         "slimwise generate-answers --config {params.cfg:q} --serving {params.serving:q} --backbone {input.backbone} --pool {input.keep_set} --decoder {wildcards.criterion}-m{wildcards.num_kept} --out {output.samples} --work {params.work} 2> {log}"
@@ -96,7 +94,7 @@ rule generate_distilled_answers:
             study.evaluation.only(DISTILLED.format(**wildcards), colocated=True)
         ),
         serving=stage_json(study.serving),
-        code=[code_digest("slimwise.generate.run"), code_digest("slimwise_vllm.plugin")],
+        code=code_digest("slimwise.generate.run"),
         work=str(paths.work(f"generate/{paths.colocated(DISTILLED)}")),
     shell:
         "slimwise generate-answers --config {params.cfg:q} --serving {params.serving:q} --backbone {input.backbone} --pool {input.keep_set} {input.trained} --decoder {wildcards.criterion}-m{wildcards.num_kept}-kd_{wildcards.rule} --out {output.samples} --work {params.work} 2> {log}"
@@ -124,7 +122,7 @@ rule generate_disaggregated_answers:
         ),
         serving=stage_json(study.serving),
         layout=stage_json(study.disaggregation),
-        code=[code_digest("slimwise.generate.run"), code_digest("slimwise_vllm.plugin")],
+        code=code_digest("slimwise.generate.run"),
         work=str(paths.work(f"generate/{paths.disaggregated('{pruned}')}")),
     shell:
         "slimwise generate-answers --config {params.cfg:q} --serving {params.serving:q} --backbone {input.backbone} --checkpoint {input.manifest} --disaggregation {params.layout:q} --decoder {wildcards.pruned} --out {output.samples} --work {params.work} 2> {log}"

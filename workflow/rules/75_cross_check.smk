@@ -21,7 +21,7 @@ rule cross_check_scores:
         **model_resources,
     params:
         cfg=stage_json(study.cross_check),
-        evaluation=stage_json(study.evaluation.only("full", colocated=False)),
+        evaluation=stage_json(study.evaluation.only("full")),
         grading=stage_json(study.grading),
         serving=stage_json(study.serving),
         code=code_digest("slimwise.cross_check.run"),

@@ -34,6 +34,8 @@ from slimwise.provenance import code_digest, current_provenance
 from slimwise.work_directory import work_directory
 
 _log = logging.getLogger(__name__)
+# Every server loads the plugin, with pools or without; named here, it is in this stage's digest.
+_CODE = ("slimwise.generate.run", "slimwise_vllm.plugin")
 _BATCH_ROWS = 64  # 8 MiB of answers of the longest budget
 
 
@@ -78,14 +80,7 @@ def run(
             if pending:
                 with _server(served, serving, disaggregation, folder) as base_url:
                     ask_questions(
-                        base_url,
-                        pending,
-                        log,
-                        AskingLimits(
-                            concurrency=config.concurrency,
-                            timeout_s=serving.request_timeout_s,
-                            outage_s=serving.outage_timeout_s,
-                        ),
+                        *(base_url, pending, log, _limits(config, serving)),
                         served=served,
                         splits_thoughts=parsers is not None,
                     )
@@ -93,6 +88,14 @@ def run(
             write_samples(out, _sample_batches(asked, log), provenance)
         for finished in folder.glob("answers-*.jsonl"):
             finished.unlink()
+
+
+def _limits(config: EvaluationConfig, serving: ServingConfig) -> AskingLimits:
+    return AskingLimits(
+        concurrency=config.concurrency,
+        timeout_s=serving.request_timeout_s,
+        outage_s=serving.outage_timeout_s,
+    )
 
 
 @contextmanager
@@ -158,5 +161,5 @@ def _identity(
         config.model_copy(update={"concurrency": 1, "data_folder": None}),
         serving.model_dump_json(include={"dtype", "max_model_len_tokens", "extra_args"}),
         json.dumps([*map(str, models), stamps, prompts, pools]),
-        code_digest("slimwise.generate.run"),
+        *map(code_digest, _CODE),
     )

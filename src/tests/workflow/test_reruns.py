@@ -125,6 +125,13 @@ def test_a_changed_figure_reruns_only_figures(tree):
     assert tree.planned() == {"draw_figures", "record_study"}
 
 
+def test_a_changed_plugin_asks_every_decoder_again(tree):
+    tree.edit("src/slimwise_vllm/one_token_conv.py", partial(_append, "WIDTH = 2"))
+    planned = tree.planned()
+    assert planned >= {job for job in _EVERYTHING if job.startswith("generate_")}
+    assert not planned & {"collect_stats", "score_experts", "select_experts[reap-32]"}
+
+
 def test_a_longer_evaluation_keeps_the_keep_sets(tree):
     overlay = tree.overlay(
         "evaluation: {num_items: 5}\nbackbone: {accuracy_floors: {mini_code: 0}}"
