@@ -22,6 +22,7 @@ include: "workflow/rules/50_distill.smk"
 include: "workflow/rules/60_serve.smk"
 include: "workflow/rules/70_evaluate.smk"
 include: "workflow/rules/75_cross_check.smk"
+include: "workflow/rules/77_coverage.smk"
 include: "workflow/rules/80_report.smk"
 include: "workflow/rules/85_measured.smk"
 
@@ -33,4 +34,5 @@ rule all:
     input:
         paths.study_record,
         CROSS_CHECKS,
+        COVERAGE,
         [paths.checkpoint(decoder) for decoder in study.distilled_decoders()],

@@ -4,7 +4,7 @@ The full decoder's greedy answers are read once more by the model, and the exper
 token noted. A step of B sequences is one token of each of B answers: a running answer is met at any
 of its tokens alike, a long one as much more often. No server can hold its batch still for as long.
 
-Legend: N decoded tokens, L MoE layers, E experts, K top-k, B batch.
+Legend: N decoded tokens, L MoE layers, E experts, K top-k, B batch, S positions.
 """
 
 import logging
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
 from slimwise.artifacts.coverage_table import COVERAGE_COLUMNS
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 _ROUTING = "real"
 _DIGITS = 6
+_PASS_ANSWERS = 32
 _NOTE = (
     "Share of the experts that a decode step reads, mean over layers and over steps drawn from the "
     "full decoder's greedy answers. Uniform is m (1 - (1 - k/m)^B) / m."
@@ -139,19 +141,14 @@ def _routed_experts(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = language_decoder(load_causal_model(record.model, record.dtype, [device]))
     family = backbone_for(record.model_type)
-    chosen = [
-        chosen_LTK[:, len(prompt) - 1 : -1].transpose(0, 1).cpu().numpy()
-        for (prompt, _), chosen_LTK in zip(
-            answers, _passes(model, family, record.shape.top_k, answers), strict=True
-        )
-    ]
+    chosen = list(_passes(model, family, record.shape.top_k, answers))
     return np.concatenate(chosen), [len(each) for each in chosen]
 
 
 def _passes(
     model: Any, family: Backbone, top_k: int, answers: Sequence[tuple[list[int], list[int]]]
-) -> Iterator[Tensor]:
-    """Experts that every layer's router chooses for each token of an answer, [L, T, K]."""
+) -> Iterator[np.ndarray]:
+    """Experts of each answer's decoded tokens, [N, L, K]."""
     chosen: list[Tensor] = []
 
     def note(_module: Any, _inputs: Any, output: Any) -> None:
@@ -159,12 +156,18 @@ def _passes(
 
     hooks = [layer.router.register_forward_hook(note) for layer in family.moe_modules(model)]
     try:
-        for prompt, answer in answers:
+        for start in range(0, len(answers), _PASS_ANSWERS):
+            some = answers[start : start + _PASS_ANSWERS]
+            # Padding on the right: what comes later changes nothing in a causal model.
+            rows = [torch.tensor(prompt + answer) for prompt, answer in some]
+            ids_BS = pad_sequence(rows, batch_first=True).to(model.device)
             chosen.clear()
-            ids = torch.tensor([prompt + answer], device=model.device)
             with torch.inference_mode():
-                model(ids, use_cache=False)
-            yield torch.stack(chosen)
+                model(ids_BS, use_cache=False)
+            chosen_BSLK = torch.stack(chosen, dim=1).view(*ids_BS.shape, len(chosen), top_k).cpu()
+            for chosen_SLK, (prompt, answer) in zip(chosen_BSLK, some, strict=True):
+                first = len(prompt) - 1
+                yield chosen_SLK[first : first + len(answer)].numpy()
     finally:
         for hook in hooks:
             hook.remove()
