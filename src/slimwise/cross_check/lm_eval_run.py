@@ -60,10 +60,14 @@ def run_lm_eval(
         *("--limit", str(num_items), "--apply_chat_template", "--log_samples"),
         *("--output_path", str(folder / "results")),
     ]
-    log = folder / "lm_eval.log"
+    _run(command, folder / "lm_eval.log")
+    return {name: _result(name, folder / "results") for name in benchmarks}
+
+
+def _run(command: Sequence[str], log: Path) -> None:
+    # The client insists on a key.
+    environment = os.environ | {"OPENAI_API_KEY": "none"}
     with log.open("wb") as output:
-        # The client insists on a key.
-        environment = os.environ | {"OPENAI_API_KEY": "none"}
         ended = subprocess.run(
             command, stdout=output, stderr=subprocess.STDOUT, env=environment, check=False
         )
@@ -73,7 +77,6 @@ def run_lm_eval(
             f"lm-eval ended with status {ended.returncode}: {last}. More is in {log}. Leave "
             "cross_check.benchmarks out to do without it."
         )
-    return {name: _result(name, folder / "results") for name in benchmarks}
 
 
 def _result(benchmark: str, results: Path) -> LmEvalResult:
