@@ -76,7 +76,7 @@ class PoolActivation(nn.Module):
 
 
 class PoolScaledRouter(nn.Module):
-    """Gemma 4's router with the input scale of each token's pool."""
+    """A router that scales its input, with the scale of each token's pool."""
 
     scale_PD: Tensor
     pool_T: Tensor

@@ -1,5 +1,6 @@
-# REQUIRED INPUTS: h200/20_calibration/scoring_speed.jsonl, 50_distilled/distill_speed.jsonl and
-#                  split_rules.jsonl, 60_serve/decode_steps.jsonl; all are committed, so that none of this needs a GPU.
+# REQUIRED INPUTS: h200/20_calibration/scoring_speed.jsonl, 40_checkpoints/export_speed.jsonl (of a
+#                  CPU), 50_distilled/distill_speed.jsonl and split_rules.jsonl,
+#                  60_serve/decode_steps.jsonl; all are committed, so that none of this needs a GPU.
 # OUTPUTS: h200/80_tables/*.csv and *.md, 80_figures/. No study asks for them: name one to make all.
 MEASURED_TABLES = expand(
     measured.table("{name}", "{suffix}"),
@@ -13,6 +14,7 @@ MEASURED_TABLES = expand(
         "capacity",
         "scoring_speed",
         "distill_speed",
+        "export_speed",
         "split_rules",
     ],
     suffix=["csv", "md"],
@@ -30,6 +32,7 @@ rule write_measured_tables:
         decode_steps=measured.decode_steps,
         scoring_speed=measured.scoring_speed,
         distill_speed=measured.distill_speed,
+        export_speed=measured.export_speed,
         split_rules=measured.split_rules,
         paper=PAPER_THROUGHPUT,
     output:
@@ -46,7 +49,7 @@ rule write_measured_tables:
         backbone="Qwen3.6-35B-A3B",
         out=measured.tables,
     shell:
-        "slimwise write-measured-tables --config {params.cfg:q} --backbone {params.backbone} --decode-steps {input.decode_steps} --scoring-speed {input.scoring_speed} --distill-speed {input.distill_speed} --split-rules {input.split_rules} --paper {input.paper} --out {params.out} 2> {log}"
+        "slimwise write-measured-tables --config {params.cfg:q} --backbone {params.backbone} --decode-steps {input.decode_steps} --scoring-speed {input.scoring_speed} --distill-speed {input.distill_speed} --export-speed {input.export_speed} --split-rules {input.split_rules} --paper {input.paper} --out {params.out} 2> {log}"
 
 
 rule draw_measured_figures:

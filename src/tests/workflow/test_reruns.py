@@ -99,7 +99,7 @@ def test_one_mode_less_asks_only_its_server_again(tree):
 def test_trained_tensors_that_ship_are_inputs_of_their_decoder(tree):
     overlay = tree.overlay("distillation: {embedded: true}")
     folder = tree.root / EMBEDDED_DISTILLED / "reap-m32-kd_uniform"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "manifest.json").write_text("{}")
     assert tree.engine(overlay).returncode == 0
     assert tree.planned(overlay) == set()

@@ -6,17 +6,13 @@ import pandas as pd
 
 from slimwise.artifacts.json_rows import Row, latest
 from slimwise.artifacts.tables import PROVENANCE_COLUMNS
+from slimwise.backbones.published_names import PUBLISHED_NAMES
 from slimwise.report.measured.columns import (
     DISTILL_SPEED_COLUMNS,
     EXPORT_SPEED_COLUMNS,
     SCORING_SPEED_COLUMNS,
 )
 
-PUBLISHED_NAMES = {
-    "qwen3_6_35b_a3b": "Qwen3.6-35B-A3B",
-    "gemma4_26b_a4b": "gemma-4-26B-A4B",
-}
-"""Backbones by the names of their shapes."""
 _MINUTES_AN_HOUR = 60
 
 
