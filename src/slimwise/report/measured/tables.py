@@ -5,13 +5,9 @@ Nothing here needs a GPU: the rows are committed, and give the same tables anywh
 
 import logging
 from pathlib import Path
-from typing import NamedTuple
-
-import pandas as pd
 
 from slimwise.artifacts.coverage_table import COVERAGE_COLUMNS
 from slimwise.artifacts.json_rows import read_json_rows
-from slimwise.artifacts.tables import write_table
 from slimwise.report.config import ReportConfig
 from slimwise.report.measured.columns import (
     CAPACITY_COLUMNS,
@@ -36,17 +32,9 @@ from slimwise.report.measured.notes import NOTES
 from slimwise.report.measured.split_rules import split_rule_table
 from slimwise.report.measured.stage_speed import distillation_table, export_table, scoring_table
 from slimwise.report.measured.throughput import ratio_markdown, ratio_table, throughput_table
+from slimwise.report.table_files import Table, write_table_files
 
 log = logging.getLogger(__name__)
-
-
-class _Table(NamedTuple):
-    """A table's name, rows and columns, and its Markdown where that is not the same cells."""
-
-    name: str
-    rows: pd.DataFrame
-    columns: tuple[str, ...]
-    twin: str | None = None
 
 
 def write_measured_tables(
@@ -68,15 +56,13 @@ def write_measured_tables(
     """
     tables = [
         *_decode_tables(config, decode_steps, backbone, paper),
-        _Table(
-            "scoring_speed", scoring_table(read_json_rows(scoring_speed)), SCORING_SPEED_COLUMNS
-        ),
-        _Table(
+        Table("scoring_speed", scoring_table(read_json_rows(scoring_speed)), SCORING_SPEED_COLUMNS),
+        Table(
             "distill_speed",
             distillation_table(read_json_rows(distill_speed)),
             DISTILL_SPEED_COLUMNS,
         ),
-        _Table(
+        Table(
             "split_rules",
             split_rule_table(read_json_rows(split_rules), confidence=config.confidence),
             SPLIT_RULE_COLUMNS,
@@ -84,33 +70,26 @@ def write_measured_tables(
     ]
     if export_speed is not None:
         rows = export_table(read_json_rows(export_speed))
-        tables.append(_Table("export_speed", rows, EXPORT_SPEED_COLUMNS))
-    for table in tables:
-        write_table(
-            out / f"{table.name}.csv",
-            table.rows,
-            table.columns,
-            digits=config.table_digits,
-            twin=table.twin,
-            note=NOTES[table.name],
-        )
+        tables.append(Table("export_speed", rows, EXPORT_SPEED_COLUMNS))
+    noted = [table._replace(note=NOTES[table.name]) for table in tables]
+    write_table_files(noted, out, config.table_digits)
     log.info("wrote %d tables of measurements", len(tables))
 
 
 def _decode_tables(
     config: ReportConfig, decode_steps: Path, backbone: str, paper: Path
-) -> list[_Table]:
+) -> list[Table]:
     rows = read_json_rows(decode_steps)
     throughput = throughput_table(rows, backbone=backbone)
     ratios = ratio_table(throughput, target=config.target_tokens_per_s_per_user, paper=paper)
     overheads = mask_overhead_table(rows, backbone=backbone)
     side_by_side = masked_and_exported_table(rows, backbone=backbone)
     return [
-        _Table("throughput", throughput, THROUGHPUT_COLUMNS),
-        _Table("ratio_at_target", ratios, RATIO_COLUMNS, ratio_markdown(ratios)),
-        _Table("mask_overhead", overheads, MASK_OVERHEAD_COLUMNS),
-        _Table("masked_and_exported", side_by_side, MASKED_AND_EXPORTED_COLUMNS),
-        _Table("coverage", coverage_table(rows, backbone=backbone), COVERAGE_COLUMNS),
-        _Table("prefill_throughput", prefill_table(rows, backbone=backbone), PREFILL_COLUMNS),
-        _Table("capacity", capacity_table(rows, backbone=backbone), CAPACITY_COLUMNS),
+        Table("throughput", throughput, THROUGHPUT_COLUMNS),
+        Table("ratio_at_target", ratios, RATIO_COLUMNS, ratio_markdown(ratios)),
+        Table("mask_overhead", overheads, MASK_OVERHEAD_COLUMNS),
+        Table("masked_and_exported", side_by_side, MASKED_AND_EXPORTED_COLUMNS),
+        Table("coverage", coverage_table(rows, backbone=backbone), COVERAGE_COLUMNS),
+        Table("prefill_throughput", prefill_table(rows, backbone=backbone), PREFILL_COLUMNS),
+        Table("capacity", capacity_table(rows, backbone=backbone), CAPACITY_COLUMNS),
     ]

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -11,12 +10,13 @@ from slimwise.artifacts.backbone_record import read_backbone_record
 from slimwise.artifacts.grades import read_grades
 from slimwise.artifacts.keep_set import read_keep_set
 from slimwise.artifacts.parquet_rows import read_rows_provenance
-from slimwise.artifacts.tables import PROVENANCE_COLUMNS, write_table
+from slimwise.artifacts.tables import PROVENANCE_COLUMNS
 from slimwise.provenance import Provenance, current_provenance
 from slimwise.report.comparable import comparable_answers
 from slimwise.report.config import ReportConfig
 from slimwise.report.paper.cells import read_paper_cells
 from slimwise.report.statistics.bootstrap import Bootstrap
+from slimwise.report.table_files import Table, write_table_files
 from slimwise.report.tables.accuracy import accuracy_table
 from slimwise.report.tables.categories import NO_CATEGORIES, categories_table
 from slimwise.report.tables.columns import (
@@ -34,15 +34,6 @@ from slimwise.report.tables.paper_tables import PAPER_TABLES
 from slimwise.report.tables.stage_times import stage_times
 
 log = logging.getLogger(__name__)
-
-
-class _Table(NamedTuple):
-    """A table's name, rows and columns, and its Markdown where that is not the same cells."""
-
-    name: str
-    rows: pd.DataFrame
-    columns: tuple[str, ...]
-    twin: str | None = None
 
 
 def write_tables(
@@ -76,24 +67,22 @@ def write_tables(
         accuracies, answers, bootstrap=Bootstrap.of(config), paper=read_paper_cells(paper)
     )
     tables = (
-        _Table("accuracy", accuracies, ACCURACY_COLUMNS),
+        Table("accuracy", accuracies, ACCURACY_COLUMNS),
         *(_paper_table(name, comparison) for name in PAPER_TABLES),
-        _Table(
+        Table(
             "categories", categories, CATEGORY_COLUMNS, NO_CATEGORIES if categories.empty else None
         ),
-        _Table("findings", findings, FINDING_COLUMNS, NO_FINDINGS if findings.empty else None),
-        _Table("keep_set_overlap", overlaps, OVERLAP_COLUMNS),
-        _Table("stage_times", times, STAGE_TIME_COLUMNS),
+        Table("findings", findings, FINDING_COLUMNS, NO_FINDINGS if findings.empty else None),
+        Table("keep_set_overlap", overlaps, OVERLAP_COLUMNS),
+        Table("stage_times", times, STAGE_TIME_COLUMNS),
     )
-    for name, rows, columns, twin in tables:
-        path = out / f"{name}.csv"
-        write_table(path, rows, columns, digits=config.table_digits, twin=twin)
+    write_table_files(tables, out, config.table_digits)
     log.info("wrote %d tables from %d graded answers", len(tables), len(answers))
 
 
-def _paper_table(name: str, comparison: pd.DataFrame) -> _Table:
+def _paper_table(name: str, comparison: pd.DataFrame) -> Table:
     rows = PAPER_TABLES[name].select(comparison)
-    return _Table(name, rows, COMPARISON_COLUMNS, PAPER_TABLES[name].markdown(rows))
+    return Table(name, rows, COMPARISON_COLUMNS, PAPER_TABLES[name].markdown(rows))
 
 
 def _with_origin(path: Path) -> pd.DataFrame:
