@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from slimwise.backbones.mini.tasks.registry import GRADED
 from slimwise.benchmarks.base import Benchmark
-from slimwise.benchmarks.code.human_eval import HumanEvalPlus
-from slimwise.benchmarks.code.mbpp import MbppPlus
+from slimwise.benchmarks.code.human_eval import humaneval_plus
+from slimwise.benchmarks.code.mbpp import mbpp_plus
 from slimwise.benchmarks.maths.gsm8k import Gsm8k
 from slimwise.benchmarks.maths.math_500 import Math500
 from slimwise.benchmarks.mini import MiniBenchmark
@@ -18,7 +18,7 @@ from slimwise.benchmarks.tool_calls.categories import MEANS
 from slimwise.errors import ConfigError
 
 _MINI = {MiniBenchmark(family).name: partial(MiniBenchmark, family) for family in GRADED.values()}
-_PUBLIC = {each().name: each for each in (Gsm8k, Math500, HumanEvalPlus, MbppPlus)}
+_PUBLIC = {each().name: each for each in (Gsm8k, Math500, humaneval_plus, mbpp_plus)}
 _BFCL = {name: partial(Bfcl, name) for name in MEANS}
 BENCHMARKS: Mapping[str, Callable[[DataSettings], Benchmark]] = MappingProxyType(
     _MINI | _PUBLIC | _BFCL

@@ -10,7 +10,7 @@ from jinja2 import Template
 
 from slimwise.benchmarks.data import read_data
 from slimwise.benchmarks.maths import gsm8k
-from slimwise.benchmarks.registry import benchmark_named
+from slimwise.benchmarks.registry import BENCHMARKS, benchmark_named
 from slimwise.benchmarks.settings import DataSettings
 from slimwise.errors import ConfigError
 
@@ -33,7 +33,7 @@ def template(name: str) -> str:
 
 
 def rows(name: str, data: DataSettings) -> tuple[Mapping[str, Any], ...]:
-    module = type(benchmark_named(name, data)).__module__
+    module = BENCHMARKS[name].__module__
     return read_data(__import__(module, fromlist=["TEST"]).TEST, data.folder).rows
 
 

@@ -1,17 +1,13 @@
 """HumanEval+: functions to complete, with evalplus's tests; prompts as in lm-eval's chat task."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
-from slimwise.benchmarks.base import BenchmarkItem, Grade
-from slimwise.benchmarks.code.answers import program_grader
+from slimwise.benchmarks.base import BenchmarkItem
 from slimwise.benchmarks.code.program import preamble_of
-from slimwise.benchmarks.data import DataSource, Row, read_data
-from slimwise.benchmarks.few_shot import conversation, num_shots
-from slimwise.benchmarks.settings import USUAL, DataSettings, GradingLimits
+from slimwise.benchmarks.code.program_benchmark import ProgramBenchmark
+from slimwise.benchmarks.data import DataSource, Row
+from slimwise.benchmarks.few_shot import conversation
+from slimwise.benchmarks.settings import USUAL, DataSettings
 
 TEST = DataSource(
     dataset="evalplus/humanevalplus",
@@ -25,30 +21,9 @@ BROKEN = MappingProxyType({"HumanEval/32": "its assertion compares a root with i
 """Items that no program passes, by what is wrong with them."""
 
 
-@dataclass(frozen=True)
-class HumanEvalPlus:
-    """Tasks in their published order, without shots."""
-
-    settings: DataSettings = USUAL
-
-    @property
-    def name(self) -> str:
-        return "humaneval_plus"
-
-    def items(self, count: int) -> list[BenchmarkItem]:
-        """The first count tasks."""
-        num_shots(self.name, self.settings, default=0, limit=0)
-        return [_item(row) for row in read_data(TEST, self.settings.folder).rows[:count]]
-
-    def origin(self) -> str:
-        """The data, with revision and digest."""
-        return str(read_data(TEST, self.settings.folder))
-
-    def grader(
-        self, references: Sequence[Mapping[str, Any]], limits: GradingLimits
-    ) -> AbstractContextManager[Grade]:
-        """Verdicts by all tests, base and added; what the prompt defines is there for answers."""
-        return program_grader(references, limits, BROKEN)
+def humaneval_plus(settings: DataSettings = USUAL) -> ProgramBenchmark:
+    """HumanEval+; what the prompt defines is there for answers."""
+    return ProgramBenchmark("humaneval_plus", TEST, _item, broken=BROKEN, settings=settings)
 
 
 def _item(row: Row) -> BenchmarkItem:

@@ -1,16 +1,11 @@
 """MBPP+: small tasks in a sentence, with evalplus's tests; prompts as in lm-eval's chat task."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any
-
-from slimwise.benchmarks.base import BenchmarkItem, Grade
-from slimwise.benchmarks.code.answers import program_grader
+from slimwise.benchmarks.base import BenchmarkItem
+from slimwise.benchmarks.code.program_benchmark import ProgramBenchmark
 from slimwise.benchmarks.code.suite import tested_function
-from slimwise.benchmarks.data import DataSource, Row, read_data
-from slimwise.benchmarks.few_shot import conversation, num_shots
-from slimwise.benchmarks.settings import USUAL, DataSettings, GradingLimits
+from slimwise.benchmarks.data import DataSource, Row
+from slimwise.benchmarks.few_shot import conversation
+from slimwise.benchmarks.settings import USUAL, DataSettings
 
 TEST = DataSource(
     dataset="evalplus/mbppplus",
@@ -22,30 +17,9 @@ TEST = DataSource(
 )
 
 
-@dataclass(frozen=True)
-class MbppPlus:
-    """Tasks in their published order, without shots."""
-
-    settings: DataSettings = USUAL
-
-    @property
-    def name(self) -> str:
-        return "mbpp_plus"
-
-    def items(self, count: int) -> list[BenchmarkItem]:
-        """The first count tasks."""
-        num_shots(self.name, self.settings, default=0, limit=0)
-        return [_item(row) for row in read_data(TEST, self.settings.folder).rows[:count]]
-
-    def origin(self) -> str:
-        """The data, with revision and digest."""
-        return str(read_data(TEST, self.settings.folder))
-
-    def grader(
-        self, references: Sequence[Mapping[str, Any]], limits: GradingLimits
-    ) -> AbstractContextManager[Grade]:
-        """Verdicts by all tests, base and added; findings by the assertions that lm-eval reads."""
-        return program_grader(references, limits)
+def mbpp_plus(settings: DataSettings = USUAL) -> ProgramBenchmark:
+    """MBPP+; findings by the assertions that lm-eval reads."""
+    return ProgramBenchmark("mbpp_plus", TEST, _item, settings=settings)
 
 
 def _item(row: Row) -> BenchmarkItem:
