@@ -25,6 +25,7 @@ class Flag:
     default: Callable[[], Any] | None = None
 
     def add_to(self, parser: ArgumentParser) -> None:
+        """Add the flag to its subcommand's parser."""
         parser.add_argument(
             f"--{self.name.replace('_', '-')}",
             required=self.default is None,
@@ -34,6 +35,7 @@ class Flag:
         )
 
     def value(self, arguments: Namespace) -> Any:
+        """What the entry is called with; ConfigError if a slice is refused."""
         if self.default is not None and getattr(arguments, self.name) is None:
             return self.default()
         given = getattr(arguments, self.name)
@@ -51,6 +53,7 @@ class Command:
     flags: tuple[Flag, ...]
 
     def run(self, arguments: Namespace) -> None:
+        """Call the stage's entry; what it raises passes through."""
         config = _parse(self.config, arguments.config)
         keywords = {flag.name: flag.value(arguments) for flag in self.flags}
         _load(self.entry)(config, **keywords)

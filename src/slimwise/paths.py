@@ -23,6 +23,7 @@ class StudyPaths:
 
     @classmethod
     def of(cls, study: str, results: Path = Path("results")) -> "StudyPaths":
+        """The paths of the study of that name."""
         return cls(results / study)
 
     @property
@@ -32,25 +33,31 @@ class StudyPaths:
 
     @property
     def trained_backbone(self) -> Path:
+        """Folder of a backbone that the study trains itself."""
         return self.root / "10_backbone" / "trained"
 
     @property
     def backbone_record(self) -> Path:
+        """Shape, gate rule and digest of the model."""
         return self.root / "10_backbone" / "backbone.json"
 
     @property
     def floor_record(self) -> Path:
+        """Proof that the full model is good enough to prune."""
         return self.root / "10_backbone" / "accuracy_floor.json"
 
     @property
     def routing_stats(self) -> Path:
+        """Sums over calibration tokens."""
         return self.root / "20_calibration" / "routing_stats.safetensors"
 
     @property
     def expert_scores(self) -> Path:
+        """Every criterion of each expert."""
         return self.root / "20_calibration" / "expert_scores.parquet"
 
     def keep_set(self, criterion: Criterion | str, num_kept: int | str) -> Path:
+        """Experts that a pruned decoder keeps."""
         return self.root / "30_keep_sets" / f"{criterion}-m{num_kept}.json"
 
     def checkpoint(self, decoder: DecoderId | str) -> Path:
@@ -84,27 +91,34 @@ class StudyPaths:
 
     @property
     def export_speed(self) -> Path:
+        """Exports beside plain copies."""
         return self.root / "40_checkpoints" / "export_speed.jsonl"
 
     @property
     def distill_speed(self) -> Path:
+        """Distillation steps by implementation."""
         return self.root / "50_distilled" / "distill_speed.jsonl"
 
     @property
     def split_rules(self) -> Path:
+        """Accuracy by split rule and seed."""
         return self.root / "50_distilled" / "split_rules.jsonl"
 
     @property
     def decode_steps(self) -> Path:
+        """Times of decode steps, and the experts that they read."""
         return self.root / "60_serve" / "decode_steps.jsonl"
 
     def evaluation(self, decoder: DecoderId | str) -> Path:
+        """Folder of the decoder's answers."""
         return self.root / "70_evaluation" / str(decoder)
 
     def samples(self, decoder: DecoderId | str) -> Path:
+        """Every answer as it came."""
         return self.evaluation(decoder) / "samples.parquet"
 
     def grades(self, decoder: DecoderId | str) -> Path:
+        """Each answer's verdict and length."""
         return self.evaluation(decoder) / "grades.parquet"
 
     def disagreements(self, decoder: DecoderId | str) -> Path:
@@ -113,16 +127,20 @@ class StudyPaths:
 
     @property
     def tables(self) -> Path:
+        """Folder of result tables."""
         return self.root / "80_tables"
 
     @property
     def figures(self) -> Path:
+        """Folder of figures."""
         return self.root / "80_figures"
 
     def table(self, name: str, suffix: str = "csv") -> Path:
+        """A result table; its Markdown twin has the suffix md."""
         return self.tables / f"{name}.{suffix}"
 
     def figure(self, name: str, suffix: str = "png") -> Path:
+        """A figure in one of its formats."""
         return self.figures / f"{name}.{suffix}"
 
     def work(self, stage: str) -> Path:
@@ -130,13 +148,16 @@ class StudyPaths:
         return self.root / "work" / stage
 
     def log(self, name: str) -> Path:
+        """A job's output."""
         return self.root / "logs" / f"{name}.log"
 
     @property
     def benchmarks(self) -> Path:
+        """Folder of the engine's timing files."""
         return self.root / "logs" / "benchmarks"
 
     def benchmark(self, name: str) -> Path:
+        """A job's timing file."""
         return self.benchmarks / f"{name}.tsv"
 
     def model_files(self, model: str) -> list[Path]:

@@ -44,6 +44,7 @@ class CoverageMetrics(Collector):
         self._path = path
 
     def collect(self) -> Iterable[Metric]:
+        """The file's counts as metrics; none before the engine has written it."""
         if self._path.is_file():
             yield from coverage_metrics(json.loads(self._path.read_text("utf-8")))
 

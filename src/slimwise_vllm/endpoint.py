@@ -68,6 +68,7 @@ class SlimWiseEndpoint:
     required_tasks = ("generate",)
 
     def attach_router(self, app: FastAPI) -> None:
+        """Add the plugin's routes to the server."""
         app.include_router(router)
 
     async def init_state(self, engine_client: Any, state: Any, _args: Any) -> None:

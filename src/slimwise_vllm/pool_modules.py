@@ -70,6 +70,7 @@ class PoolActivation(nn.Module):
         _keep(self, kept_PB=kept_PB, pool_T=pool_T)
 
     def forward(self, gate_up: Tensor) -> Tensor:
+        """The activation [T, F], zero where a token's pool has no such block."""
         return torch.ops.slimwise.keep_blocks_of_pool(
             self.frozen(gate_up), self.kept_PB, self.pool_T
         )
@@ -87,6 +88,7 @@ class PoolScaledRouter(nn.Module):
         _keep(self, scale_PD=scale_PD, pool_T=pool_T)
 
     def forward(self, hidden_TD: Tensor) -> Tensor:
+        """Router logits [T, E], each token by its pool's scale."""
         normed_TD = self.frozen.norm(hidden_TD)
         scaled_TD = normed_TD * self.frozen.root_size.to(normed_TD.dtype)
         scaled_TD = torch.ops.slimwise.scale_by_pool(scaled_TD, self.scale_PD, self.pool_T)

@@ -59,6 +59,7 @@ class Pools:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The full pool, then the pruned ones in the order of their numbers."""
         return (FULL_POOL, *(pool.name for pool in self.pruned))
 
     @property
@@ -68,14 +69,17 @@ class Pools:
 
     @property
     def num_layers(self) -> int:
+        """MoE layers (L)."""
         return self.pruned[0].keep_set.num_layers
 
     @property
     def num_experts(self) -> int:
+        """Experts of a layer (m)."""
         return self.pruned[0].keep_set.num_experts
 
     @property
     def top_k(self) -> int:
+        """Experts a token (k)."""
         return self.pruned[0].keep_set.top_k
 
     @property

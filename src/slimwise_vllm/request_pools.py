@@ -59,10 +59,12 @@ class PoolChooser:
 
     @property
     def default(self) -> ModeChoice:
+        """What requests that choose nothing get."""
         return self._default
 
     @property
     def pool_names(self) -> tuple[str, ...]:
+        """Names that a request may choose."""
         return self._pools.names
 
     def set_default(self, mode: str | None, pool: str | None = None) -> None:

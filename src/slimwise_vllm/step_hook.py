@@ -31,6 +31,7 @@ class RequestTable:
                 self._pools[request.req_id] = assigned.pools
 
     def pools(self, requests: Sequence[str]) -> list[PhasePools]:
+        """The pools of each request; the full one for those that are not known."""
         return [self._pools.get(request, _FULL) for request in requests]
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from slimwise.artifacts.atomic import atomic_file
+from slimwise.artifacts.strict_json import parse_json
 from slimwise.errors import ArtifactError
 from slimwise.provenance import Provenance
 
@@ -30,8 +31,8 @@ def write_json_record(
 def read_json_record(path: Path, schema: str) -> dict[str, Any]:
     """The payload; ArtifactError if the file is missing, not JSON, or of another schema."""
     try:
-        document = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as failure:
+        document = parse_json(path.read_bytes())
+    except (OSError, ValueError) as failure:
         raise ArtifactError(
             f"cannot read {path}: {failure}. Run the rule that writes it again."
         ) from failure

@@ -1,12 +1,12 @@
 """Rows that measurements append to a file as they go, one JSON object a line."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from slimwise.artifacts.strict_json import parse_json
 from slimwise.artifacts.tables import PROVENANCE_COLUMNS
 from slimwise.errors import ArtifactError
 
@@ -19,7 +19,7 @@ def read_json_rows(path: Path) -> list[Row]:
     ArtifactError if the file has no rows, or one that is no object with its provenance.
     """
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [parse_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError) as failure:
         raise ArtifactError(
             f"cannot read the measured rows {path}: {failure}. Measure them again."

@@ -1,5 +1,6 @@
 """Routing statistics on disk: [L, E] float64 sums by component, as safetensors."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -8,13 +9,15 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+from torch import Tensor
 
 from slimwise.artifacts.atomic import atomic_file
+from slimwise.artifacts.strict_json import parse_json
 from slimwise.core.routing_stats import RoutingStats
 from slimwise.errors import ArtifactError
 from slimwise.provenance import Provenance
 
-SCHEMA = "slimwise.routing_stats/2"
+SCHEMA = "slimwise.routing_stats/3"
 
 _NAMES = tuple(field.name for field in fields(RoutingStats))
 
@@ -30,6 +33,7 @@ def write_routing_stats(
     }
     metadata = {
         "schema": SCHEMA,
+        "sha256": _digest(tensors),
         "components": json.dumps(list(components)),
         "provenance": json.dumps(asdict(provenance)),
     }
@@ -46,17 +50,22 @@ def read_routing_stats(path: Path) -> dict[str, RoutingStats]:
         with safe_open(path, framework="pt") as content:
             metadata = content.metadata() or {}
             tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as failure:
+        components = parse_json(metadata.get("components", "[]"))
+    except (OSError, ValueError, SafetensorError) as failure:
         raise ArtifactError(
             f"cannot read {path}: {failure}. Run the collect_stats rule again."
         ) from failure
-    found, components = metadata.get("schema"), json.loads(metadata.get("components", "[]"))
+    found = metadata.get("schema")
     expected = {f"{component}/{name}" for component in components for name in _NAMES}
     if found != SCHEMA or not components or tensors.keys() != expected:
         raise ArtifactError(
             f"{path} has schema {found!r} and tensors {', '.join(sorted(tensors))}; expected "
             f"{SCHEMA!r} and {', '.join(sorted(_NAMES))} of each component. Run the collect_stats "
             "rule again."
+        )
+    if _digest(tensors) != metadata.get("sha256"):
+        raise ArtifactError(
+            f"{path} has changed since it was written. Run the collect_stats rule again."
         )
     for name, sums_LE in tensors.items():
         if not torch.isfinite(sums_LE).all() or (sums_LE < 0).any():
@@ -68,3 +77,12 @@ def read_routing_stats(path: Path) -> dict[str, RoutingStats]:
         component: RoutingStats(**{name: tensors[f"{component}/{name}"] for name in _NAMES})
         for component in components
     }
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    """Hex SHA-256 of the tensors' names, shapes and bytes."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(f"{name} {tuple(tensors[name].shape)}\n".encode())
+        digest.update(tensors[name].numpy().tobytes())
+    return digest.hexdigest()

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from slimwise.artifacts.atomic import atomic_file
+from slimwise.errors import ArtifactError
 
 FILE_NAME = "trained.safetensors"
 """Beside it lies manifest.json, which trained_record writes."""
@@ -22,5 +24,13 @@ def write_trained_tensors(folder: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def read_trained_tensors(folder: Path) -> dict[str, Tensor]:
-    """The tensors by name; trained_record tells whether the file is as it was written."""
-    return load_file(folder / FILE_NAME)
+    """The tensors by name; trained_record tells whether the file is as it was written.
+
+    ArtifactError if the file is missing or damaged.
+    """
+    try:
+        return load_file(folder / FILE_NAME)
+    except (OSError, ValueError, SafetensorError) as failure:
+        raise ArtifactError(
+            f"cannot read {folder / FILE_NAME}: {failure}. Run the distill_decoder rule again."
+        ) from failure

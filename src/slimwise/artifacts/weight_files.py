@@ -1,14 +1,15 @@
 """Safetensors weights as they lie on disk: names, shapes and byte ranges. Torch-free."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import FileIO
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from slimwise.artifacts.strict_json import parse_json
 from slimwise.errors import CheckpointError
 
 INDEX_NAME = "model.safetensors.index.json"
@@ -17,6 +18,15 @@ LENGTH_BYTES = 8
 METADATA_KEY = "__metadata__"
 
 _PIECES_AHEAD = 8
+# Types below one byte are left out: how they are packed is their kernels' matter.
+_ITEM_BYTES: Mapping[str, int] = MappingProxyType(
+    {
+        **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F8_E8M0"), 1),
+        **dict.fromkeys(("U16", "I16", "F16", "BF16"), 2),
+        **dict.fromkeys(("U32", "I32", "F32"), 4),
+        **dict.fromkeys(("U64", "I64", "F64"), 8),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -32,10 +42,12 @@ class WeightEntry:
 
     @property
     def num_bytes(self) -> int:
+        """Bytes of the tensor in its file."""
         return self.end - self.begin
 
     @property
     def item_bytes(self) -> int:
+        """Bytes of one value."""
         return self.num_bytes // max(prod(self.shape), 1)
 
 
@@ -132,7 +144,7 @@ def _single_file(folder: Path) -> Path:
 
 def _read_index(index: Path) -> dict[str, str]:
     try:
-        located = json.loads(index.read_bytes())["weight_map"]
+        located = parse_json(index.read_bytes())["weight_map"]
         well_formed = all(Path(owner).name == owner for owner in located.values())
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as failure:
         raise CheckpointError(
@@ -160,20 +172,20 @@ def _check_against_index(
 
 def _parse_header(path: Path, header: bytes, data_begin: int) -> dict[str, WeightEntry]:
     try:
-        described = json.loads(header)
+        described = parse_json(header)
         described.pop(METADATA_KEY, None)
         return {name: _entry(name, fields, path, data_begin) for name, fields in described.items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as failure:
+    except (ValueError, KeyError, TypeError, AttributeError) as failure:
         raise CheckpointError(
             f"weights {path} have no readable header: {failure}. Fetch the checkpoint again."
         ) from failure
 
 
 def _entry(name: str, fields: Mapping[str, Any], path: Path, data_begin: int) -> WeightEntry:
-    begin, end = fields["data_offsets"]
-    if not 0 <= begin <= end:
-        raise ValueError(f"{name} has data offsets {begin}..{end}")
-    shape = tuple(int(size) for size in fields["shape"])
-    return WeightEntry(
-        name, str(fields["dtype"]), shape, path, data_begin + begin, data_begin + end
-    )
+    (begin, end), shape, dtype = fields["data_offsets"], fields["shape"], fields["dtype"]
+    if not all(type(number) is int and number >= 0 for number in (begin, end, *shape)):
+        raise ValueError(f"{name} has offsets {begin!r}..{end!r} and shape {shape!r}")
+    item_bytes = _ITEM_BYTES.get(dtype)
+    if begin > end or (item_bytes is not None and end - begin != item_bytes * prod(shape)):
+        raise ValueError(f"{name}, {dtype} {shape}, cannot lie at {begin}..{end}")
+    return WeightEntry(name, str(dtype), tuple(shape), path, data_begin + begin, data_begin + end)

@@ -23,6 +23,7 @@ class TokenBatch:
 
     @property
     def num_rows(self) -> int:
+        """Sequences in the batch."""
         return self.ids_BS.shape[0]
 
     @property
@@ -32,6 +33,7 @@ class TokenBatch:
 
     @property
     def num_tokens(self) -> int:
+        """Tokens without padding."""
         return int(self.mask_BS.sum())
 
 

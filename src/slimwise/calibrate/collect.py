@@ -86,10 +86,12 @@ class Meter:
         )
 
     def advance(self, batch: TokenBatch) -> None:
+        """Count the batch's tokens as observed."""
         self._done += batch.num_tokens
         self._bar.update(batch.num_tokens)
 
     def log(self, batch_tokens: int) -> None:
+        """One line with the speed so far, tokens/s, the minutes left and the peak memory, GiB."""
         if not self._is_shown:
             return
         seconds = max(time.perf_counter() - self._started, 1e-9)

@@ -14,6 +14,8 @@ DATA_FORMATS = MappingProxyType({".jsonl": "json", ".json": "json", ".parquet": 
 
 
 class CalibrationConfig(StageConfig):
+    """Data, length of sequences, and how they are batched."""
+
     dataset: Literal["mini_tasks", "reap_mixture"] = Field(
         default="mini_tasks",
         description="Calibration mixture: the miniature's tasks, or the REAP mixture of "

@@ -132,6 +132,7 @@ class UnitLowerInverse(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor) -> Tensor:
+        """The inverse, of the shape and dtype of the matrix."""
         first, *joins = _joins(matrix.shape[-1], matrix.device)
         inverse = torch.eye(matrix.shape[-1], device=matrix.device) - matrix * first
         for join in joins:
@@ -141,6 +142,7 @@ class UnitLowerInverse(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        """The gradient of the matrix's part below its diagonal."""
         (inverse,) = ctx.saved_tensors
         return -(inverse.mT @ gradients[0] @ inverse.mT).tril(-1)
 

@@ -48,10 +48,12 @@ class KeepSet:
 
     @property
     def num_layers(self) -> int:
+        """MoE layers (L)."""
         return len(self.kept)
 
     @property
     def num_kept_per_layer(self) -> tuple[int, ...]:
+        """Kept experts (m') of each layer."""
         return tuple(len(ids) for ids in self.kept)
 
     @property

@@ -17,6 +17,8 @@ class MoEShape:
 
 
 class GateActivation(StrEnum):
+    """What turns router logits into gates."""
+
     SOFTMAX = "softmax"
     SIGMOID = "sigmoid"
 

@@ -58,10 +58,12 @@ class RoutingStats:
 
     @property
     def num_layers(self) -> int:
+        """MoE layers (L)."""
         return self.tokens_LE.shape[0]
 
     @property
     def num_experts(self) -> int:
+        """Experts of a layer (m)."""
         return self.tokens_LE.shape[1]
 
 

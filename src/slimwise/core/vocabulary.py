@@ -24,6 +24,8 @@ class ScoringGate(StrEnum):
 
 
 class Phase(StrEnum):
+    """What a token belongs to: the prompt, or what is decoded after it."""
+
     PREFILL = "prefill"
     DECODE = "decode"
 
@@ -50,6 +52,8 @@ class ServingMode(StrEnum):
 
 
 class Deployment(StrEnum):
+    """Whether one server answers, or prefill and decode have a server each."""
+
     COLOCATED = "colocated"
     DISAGGREGATED = "disaggregated"
 
@@ -71,6 +75,8 @@ class Packing(StrEnum):
 
 
 class Decoding(StrEnum):
+    """Whether the next token is drawn, or the likeliest one taken."""
+
     SAMPLED = "sampled"
     GREEDY = "greedy"
 
@@ -88,6 +94,7 @@ class DecoderId:
 
     @property
     def is_full(self) -> bool:
+        """True for the decoder that keeps every expert."""
         return self.criterion is None
 
     def __str__(self) -> str:

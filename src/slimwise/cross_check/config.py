@@ -8,6 +8,8 @@ from slimwise.stage_config import StageConfig
 
 
 class CrossCheckConfig(StageConfig):
+    """Benchmarks and items that are asked twice."""
+
     benchmarks: tuple[Literal["gsm8k", "math_500"], ...] = Field(
         default=(),
         description="Benchmarks that lm-eval asks the full decoder too, greedily; none = no "

@@ -36,13 +36,19 @@ class Asked(Protocol):
     """The part of the evaluation's slice that this stage reads."""
 
     @property
-    def budget_tokens(self) -> int: ...
+    def budget_tokens(self) -> int:
+        """Output limit, tokens."""
+        ...
 
     @property
-    def concurrency(self) -> int: ...
+    def concurrency(self) -> int:
+        """Requests in flight."""
+        ...
 
     @property
-    def thinking(self) -> bool: ...
+    def thinking(self) -> bool:
+        """Whether chat templates open a thought."""
+        ...
 
     def data_settings(self, benchmark: str) -> DataSettings:
         """The part that concerns one benchmark's items."""

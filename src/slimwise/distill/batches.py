@@ -50,6 +50,7 @@ class SplitBatch:
         return cls(ids_BS, lengths_B, torch.tensor([sequence.split for sequence in sequences]))
 
     def to(self, device: torch.device) -> "SplitBatch":
+        """The same batch on the device."""
         moved = (tensor.to(device) for tensor in (self.ids_BS, self.lengths_B, self.splits_B))
         return SplitBatch(*moved)
 

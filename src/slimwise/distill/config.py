@@ -23,6 +23,8 @@ _SAME_RESULT = {
 
 
 class DistillationConfig(StageConfig):
+    """Decoders, data, recipe, and what fits in memory."""
+
     rules: tuple[Rule, ...] = Field(
         default=(), description="Split rules, one more decoder each; none are distilled if empty."
     )

@@ -29,6 +29,7 @@ class TwoValuedNorm(nn.Module):
         self._phases = phases
 
     def forward(self, hidden: Tensor, *gate: Tensor) -> Tensor:
+        """The norm of each token by its reader's weight, of hidden's shape."""
         frozen_D = _weight(self.frozen)
         match self._phases.reader:
             case Reader.TEACHER:
@@ -77,6 +78,7 @@ class TwoValuedRouter(nn.Module):
         self._top_k = top_k
 
     def forward(self, hidden: Tensor) -> Any:
+        """What the family's router returns, each token by its reader's rows."""
         if self._phases.reader is Reader.TEACHER:
             return self.frozen(hidden)
         logits_TE = self._logits(hidden.reshape(-1, hidden.shape[-1]))
@@ -127,6 +129,7 @@ class TwoValuedSharedExpert(nn.Module):
         self._phases = phases
 
     def forward(self, hidden: Tensor) -> Tensor:
+        """The shared expert's output, with the second one's where the student reads."""
         shared = self.frozen(hidden)
         match self._phases.reader:
             case Reader.TEACHER:

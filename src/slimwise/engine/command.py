@@ -23,6 +23,8 @@ _GIB = 1 << 30
 
 
 class Device(StrEnum):
+    """What vLLM is built for."""
+
     CPU = "cpu"
     CUDA = "cuda"
 

@@ -8,6 +8,8 @@ from slimwise.stage_config import StageConfig
 
 
 class ServingConfig(StageConfig):
+    """One server: its limits, memory, threads, timeouts and address."""
+
     dtype: Literal["auto", "bfloat16", "float32"] = Field(
         default="bfloat16", description="Weights and KV."
     )
@@ -35,6 +37,8 @@ class ServingConfig(StageConfig):
 
 
 class DisaggregationConfig(StageConfig):
+    """Where the servers of both phases run, and how they exchange KV."""
+
     prefill_urls: tuple[str, ...] = Field(
         default=(),
         description="Addresses of prefill servers that run elsewhere; none = start one here.",

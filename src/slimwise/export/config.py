@@ -6,6 +6,8 @@ from slimwise.stage_config import StageConfig
 
 
 class ExportConfig(StageConfig):
+    """Sizes that shape the written files."""
+
     max_shard_gib: float = Field(
         default=4.0, gt=0, description="Upper size of a written shard, GiB."
     )

@@ -20,6 +20,7 @@ class PlannedTensor:
 
     @property
     def num_bytes(self) -> int:
+        """Bytes that the tensor will have."""
         return sum(end - begin for begin, end in self.ranges)
 
 

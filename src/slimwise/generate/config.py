@@ -14,6 +14,8 @@ DistilledMode = Literal[ServingMode.PRUNED, ServingMode.SLIMWISE, ServingMode.RE
 
 
 class EvaluationConfig(StageConfig):
+    """Benchmarks, runs, budget, and the modes of each decoder."""
+
     benchmarks: tuple[str, ...] = Field(min_length=1, description="Benchmark names.")
     data_folder: str | None = Field(
         default=None,

@@ -25,6 +25,7 @@ class ServedDecoder:
 
     @property
     def deployment(self) -> Deployment:
+        """Disaggregated where decode has a model of its own."""
         apart = self.decode_model is not None
         return Deployment.DISAGGREGATED if apart else Deployment.COLOCATED
 

@@ -6,6 +6,8 @@ from slimwise.stage_config import StageConfig
 
 
 class BackboneConfig(StageConfig):
+    """Where the model lies, its name in tables, and what it must score."""
+
     model: str = Field(
         description="'embedded' (the committed miniature), 'trained' (the miniature, trained by "
         "this study), a local folder, or a hub id."

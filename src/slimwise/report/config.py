@@ -8,6 +8,8 @@ from slimwise.stage_config import StageConfig
 
 
 class ReportConfig(StageConfig):
+    """Digits, intervals, the target of throughput, and file formats."""
+
     table_digits: int = Field(
         default=6, ge=3, le=17, description="Significant digits of numbers in tables."
     )

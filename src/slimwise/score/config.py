@@ -7,6 +7,8 @@ from slimwise.stage_config import StageConfig
 
 
 class ScoreConfig(StageConfig):
+    """The gate, and the weight of each component."""
+
     gate: ScoringGate = Field(
         default=ScoringGate.MODEL,
         description="Gate in Mass and REAP: the weight the model multiplies with, or the router "

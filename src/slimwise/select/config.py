@@ -9,6 +9,8 @@ from slimwise.stage_config import StageConfig
 
 
 class SelectionConfig(StageConfig):
+    """Criteria and counts, a keep set for each pair."""
+
     criteria: tuple[Criterion, ...] = Field(
         default=(Criterion.MASS, Criterion.EAN, Criterion.REAP),
         min_length=1,

@@ -47,6 +47,7 @@ class AnswerLength:
 
 @cache
 def speeds() -> tuple[Speed, ...]:
+    """Every measured speed, from measured_speeds.csv."""
     return tuple(
         Speed(
             quantity=row["quantity"],

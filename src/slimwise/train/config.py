@@ -8,6 +8,8 @@ from slimwise.stage_config import StageConfig
 
 
 class TrainConfig(StageConfig):
+    """Data, recipe, and where to train."""
+
     steps: int = Field(default=1200, ge=1, description="Optimiser steps.")
     batch_sequences: int = Field(default=384, ge=1, description="Sequences a step.")
     micro_batch_sequences: int = Field(

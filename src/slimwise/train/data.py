@@ -30,6 +30,7 @@ class MicroBatch:
     labels_BS: Tensor
 
     def to(self, device: torch.device) -> "MicroBatch":
+        """The same batch on the device."""
         return MicroBatch(
             self.input_ids_BS.to(device, non_blocking=True),
             self.attention_mask_BS.to(device, non_blocking=True),
@@ -43,6 +44,7 @@ class MicroBatch:
 
     @property
     def num_tokens(self) -> int:
+        """Tokens without padding."""
         return int(self.attention_mask_BS.sum())
 
 

@@ -36,11 +36,13 @@ class StartedEngine:
 
     @property
     def worker(self) -> Any:
+        """vLLM's worker, in this process."""
         executor = self.llm.llm_engine.engine_core.engine_core.model_executor
         return executor.driver_worker.worker
 
     @property
     def config(self) -> Any:
+        """vLLM's whole configuration."""
         return self.llm.llm_engine.vllm_config
 
 

@@ -31,6 +31,7 @@ def moe_shape(config_file: Path) -> tuple[int, int, int]:
 
 
 def vocabulary_size(config_file: Path) -> int:
+    """Token ids that the model of that config.json knows."""
     return _text(json.loads(config_file.read_text("utf-8")), config_file)["vocab_size"]
 
 

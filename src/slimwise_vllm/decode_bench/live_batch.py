@@ -62,9 +62,11 @@ class LiveBatch:
 
     @property
     def num_running(self) -> int:
+        """Requests that the next step decodes."""
         return len(self._scheduler.running)
 
     def mean_context_tokens(self) -> float:
+        """Prompt and output so far, mean over running requests."""
         running = self._scheduler.running
         return sum(request.num_tokens for request in running) / max(len(running), 1)
 

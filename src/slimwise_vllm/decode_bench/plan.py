@@ -69,6 +69,7 @@ class EnginePlan(_PlanModel):
 
     @property
     def batches(self) -> list[int]:
+        """Batches to measure, the smallest first."""
         return sorted(self.rounds)
 
 

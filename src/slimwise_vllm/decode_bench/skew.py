@@ -26,6 +26,8 @@ from slimwise.errors import BackboneError
 
 
 class Routing(StrEnum):
+    """How the random router spreads tokens over a layer's experts."""
+
     UNIFORM = "uniform"
     SKEWED = "skewed"
 

@@ -24,6 +24,7 @@ class HookSet:
         self._is_on = True
 
     def turn(self, on: bool) -> None:
+        """Put the plugin's functions in place, or vLLM's own."""
         if on == self._is_on:
             return
         for holder, name, wrapped in self._wrapped:

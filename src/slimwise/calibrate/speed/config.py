@@ -9,6 +9,8 @@ from slimwise.stage_config import StageConfig
 
 
 class ScoringSpeedConfig(StageConfig):
+    """One measurement: a shape, an implementation, and the size of a forward pass."""
+
     shape: PublishedShape = Field(description="Published shape, filled with random weights.")
     num_layers: int | None = Field(
         default=None, ge=1, description="First layers only; all if null."

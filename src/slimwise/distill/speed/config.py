@@ -22,6 +22,8 @@ class Implementation(StrEnum):
 
 
 class DistillSpeedConfig(StageConfig):
+    """One measurement: a shape, an implementation, and the sequences of a step."""
+
     shape: PublishedShape = Field(description="Published shape, filled with random weights.")
     num_layers: int | None = Field(
         default=None, ge=1, description="First layers only; all if null."

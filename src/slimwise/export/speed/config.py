@@ -7,6 +7,8 @@ from slimwise.stage_config import StageConfig
 
 
 class ExportSpeedConfig(StageConfig):
+    """One measurement: a shape, the experts kept, and how often."""
+
     shape: PublishedShape = Field(description="Published shape, filled with random bytes.")
     num_layers: int | None = Field(
         default=None, ge=1, description="First layers only; all if null."

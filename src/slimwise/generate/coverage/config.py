@@ -8,6 +8,8 @@ from slimwise.stage_config import StageConfig
 
 
 class CoverageConfig(StageConfig):
+    """Batches, and how many steps stand for each."""
+
     batches: tuple[Annotated[int, Field(ge=1)], ...] = Field(
         default=(), description="Sequences in a decode step; none if empty. SlimWise, figure 2."
     )

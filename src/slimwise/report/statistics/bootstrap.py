@@ -26,6 +26,7 @@ class Bootstrap:
 
     @classmethod
     def of(cls, config: ReportConfig) -> "Bootstrap":
+        """The bootstrap that the configuration asks for."""
         return cls(config.bootstrap_resamples, config.confidence, config.bootstrap_seed)
 
 

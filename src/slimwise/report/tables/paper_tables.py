@@ -45,6 +45,7 @@ class PaperTable:
     leading: Callable[[Row], dict[str, str]] = decoder_columns
 
     def markdown(self, rows: pd.DataFrame) -> str:
+        """The rows in the layout of the paper's table."""
         return in_paper_layout(self.title, rows, self.blocks, leading=self.leading)
 
 

@@ -11,6 +11,8 @@ _NUM_BUCKETS = 8
 
 
 class Split(StrEnum):
+    """What an item may be used for: no item is in both."""
+
     TRAIN = "train"
     TEST = "test"
 
