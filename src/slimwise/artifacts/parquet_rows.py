@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slimwise.artifacts.atomic import atomic_file
+from slimwise.artifacts.strict_json import parse_json
 from slimwise.errors import ArtifactError
 from slimwise.provenance import Provenance
 
@@ -46,7 +47,7 @@ def read_rows_provenance(path: Path) -> Provenance:
     """Where the rows came from; ArtifactError if the file is missing or does not say."""
     try:
         metadata = pq.read_schema(path).metadata or {}
-        return Provenance(**json.loads(metadata[_PROVENANCE_KEY]))
+        return Provenance(**parse_json(metadata[_PROVENANCE_KEY]))
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as failure:
         raise ArtifactError(
             f"cannot read the provenance of {path}: {failure}. Run the rule that writes it again."
@@ -61,18 +62,20 @@ def read_rows(path: Path, schema: str, columns: Sequence[str]) -> pd.DataFrame:
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as content:
             table = content.read()
-    except (OSError, pa.ArrowException) as failure:
+        found = (table.schema.metadata or {}).get(_SCHEMA_KEY, b"").decode(errors="replace")
+        # Without its metadata: pandas has a copy of the types there, which no checksum covers.
+        frame = table.replace_schema_metadata().to_pandas()
+    except (OSError, ValueError, pa.ArrowException) as failure:
         raise ArtifactError(
             f"cannot read {path}: {failure}. Run the rule that writes it again."
         ) from failure
-    found = (table.schema.metadata or {}).get(_SCHEMA_KEY, b"").decode(errors="replace")
     if found != schema:
         raise ArtifactError(
             f"{path} has schema {found!r}, expected {schema!r}. Run the rule that writes it again."
         )
-    if table.column_names != list(columns):
+    if list(frame.columns) != list(columns):
         raise ArtifactError(
-            f"{path} has columns {', '.join(table.column_names)}; expected {', '.join(columns)}. "
+            f"{path} has columns {', '.join(frame.columns)}; expected {', '.join(columns)}. "
             "Run the rule that writes it again."
         )
-    return table.to_pandas()
+    return frame

@@ -50,8 +50,8 @@ def read_routing_stats(path: Path) -> dict[str, RoutingStats]:
         with safe_open(path, framework="pt") as content:
             metadata = content.metadata() or {}
             tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
-        components = parse_json(metadata.get("components", "[]"))
-    except (OSError, ValueError, SafetensorError) as failure:
+        components = list(parse_json(metadata.get("components", "[]")))
+    except (OSError, ValueError, TypeError, SafetensorError) as failure:
         raise ArtifactError(
             f"cannot read {path}: {failure}. Run the collect_stats rule again."
         ) from failure
@@ -63,20 +63,21 @@ def read_routing_stats(path: Path) -> dict[str, RoutingStats]:
             f"{SCHEMA!r} and {', '.join(sorted(_NAMES))} of each component. Run the collect_stats "
             "rule again."
         )
-    if _digest(tensors) != metadata.get("sha256"):
-        raise ArtifactError(
-            f"{path} has changed since it was written. Run the collect_stats rule again."
-        )
     for name, sums_LE in tensors.items():
         if not torch.isfinite(sums_LE).all() or (sums_LE < 0).any():
             raise ArtifactError(
                 f"{path}: {name} holds values that are not finite or are below 0. Run the "
                 "collect_stats rule again."
             )
-    return {
+    read = {
         component: RoutingStats(**{name: tensors[f"{component}/{name}"] for name in _NAMES})
         for component in components
     }
+    if _digest(tensors) != metadata.get("sha256"):
+        raise ArtifactError(
+            f"{path} has changed since it was written. Run the collect_stats rule again."
+        )
+    return read
 
 
 def _digest(tensors: Mapping[str, Tensor]) -> str:

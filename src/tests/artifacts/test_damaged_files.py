@@ -1,0 +1,205 @@
+"""Every reader meets damaged files: it refuses them in our words, or reads what was written."""
+
+import dataclasses
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from slimwise.artifacts.backbone_record import read_backbone_record, write_backbone_record
+from slimwise.artifacts.captions import Caption, read_captions, write_captions
+from slimwise.artifacts.distill_log import LOG_COLUMNS, LOG_NAME, read_distill_log
+from slimwise.artifacts.expert_scores import read_expert_scores, write_expert_scores
+from slimwise.artifacts.grades import COLUMNS as GRADE_COLUMNS
+from slimwise.artifacts.grades import read_grades, write_grades
+from slimwise.artifacts.json_rows import read_json_rows
+from slimwise.artifacts.keep_set import read_keep_set, write_keep_set
+from slimwise.artifacts.manifest import MANIFEST_NAME
+from slimwise.artifacts.parquet_rows import read_rows_provenance
+from slimwise.artifacts.routing_stats import read_routing_stats, write_routing_stats
+from slimwise.artifacts.samples import COLUMNS as SAMPLE_COLUMNS
+from slimwise.artifacts.samples import read_samples, write_samples
+from slimwise.artifacts.tables import read_table, write_table
+from slimwise.artifacts.trained_record import (
+    TrainedRecord,
+    read_trained_record,
+    trained_digest,
+    write_trained_record,
+)
+from slimwise.artifacts.trained_tensors import (
+    FILE_NAME,
+    read_trained_tensors,
+    write_trained_tensors,
+)
+from slimwise.artifacts.weight_files import INDEX_NAME, read_weight_file, read_weights
+from slimwise.core.routing_stats import RoutingStats
+from slimwise.core.vocabulary import Distillation
+from slimwise.errors import SlimWiseError
+
+_EXAMPLES_EACH = 12
+_VALUES = {"str": "maths", "int64": 3, "float64": 0.5, "bool": True}
+
+
+class Format(NamedTuple):
+    """One file of a folder, what reads it, and whether a change of its content must be noticed."""
+
+    file: str
+    read: Callable[[Path], Any]
+    is_checksummed: bool = False
+
+
+FORMATS = {
+    "backbone record": Format("backbone.json", read_backbone_record),
+    "captions": Format("captions.json", read_captions),
+    "distillation log": Format(LOG_NAME, read_distill_log),
+    "expert scores": Format("scores.parquet", read_expert_scores, is_checksummed=True),
+    "grades": Format("grades.parquet", read_grades, is_checksummed=True),
+    "measured rows": Format("rows.jsonl", read_json_rows),
+    "keep set": Format("keep.json", read_keep_set),
+    "provenance of rows": Format("grades.parquet", read_rows_provenance),
+    "routing statistics": Format("stats.safetensors", read_routing_stats, is_checksummed=True),
+    "samples": Format("samples.parquet", read_samples, is_checksummed=True),
+    "table": Format("table.csv", lambda path: read_table(path, ["name", "value"])),
+    "manifest of trained tensors": Format(
+        f"trained/{MANIFEST_NAME}", lambda path: read_trained_record(path.parent)
+    ),
+    "files of a manifest": Format(
+        f"trained/{FILE_NAME}", lambda path: read_trained_record(path.parent), is_checksummed=True
+    ),
+    "digest of trained tensors": Format(
+        f"trained/{MANIFEST_NAME}", lambda path: trained_digest(path.parent)
+    ),
+    "trained tensors": Format(
+        f"trained/{FILE_NAME}", lambda path: read_trained_tensors(path.parent)
+    ),
+    "weights": Format(f"trained/{FILE_NAME}", read_weight_file),
+    "index of weights": Format(f"model/{INDEX_NAME}", lambda path: read_weights(path.parent)),
+}
+
+
+@pytest.fixture
+def folder(tmp_path, backbone_record, keep_set_record, scores, provenance) -> Path:
+    """One good file of each format."""
+    write_backbone_record(tmp_path / "backbone.json", backbone_record, provenance)
+    captions = {"load": Caption("Load", "Tokens by expert.", "A map.")}
+    write_captions(tmp_path / "captions.json", captions, provenance)
+    log = pd.DataFrame([[step, *[0.5] * 7] for step in range(4)], columns=list(LOG_COLUMNS))
+    log.to_csv(tmp_path / LOG_NAME, index=False)
+    write_expert_scores(tmp_path / "scores.parquet", scores, provenance)
+    write_grades(tmp_path / "grades.parquet", _rows(GRADE_COLUMNS), provenance)
+    write_samples(tmp_path / "samples.parquet", [_rows(SAMPLE_COLUMNS)], provenance)
+    row = json.dumps({"batch": 8, "step_ms": 6.5, **dataclasses.asdict(provenance)})
+    (tmp_path / "rows.jsonl").write_text(f"{row}\n{row}\n")
+    write_keep_set(tmp_path / "keep.json", keep_set_record, provenance)
+    write_routing_stats(
+        tmp_path / "stats.safetensors",
+        {"maths": RoutingStats(*torch.arange(48, dtype=torch.float64).reshape(6, 2, 4))},
+        provenance,
+    )
+    origin = {"commit": "1", "date": "2", "hardware": "3"}
+    table = pd.DataFrame([{"name": "a", "value": 0.25, **origin}])
+    write_table(tmp_path / "table.csv", table, ["name", "value"], digits=3)
+    trained = tmp_path / "trained"
+    write_trained_tensors(trained, {"norm.weight": torch.ones(3), "gate.weight": torch.eye(3)})
+    record = TrainedRecord("reap-m2", Distillation.UNIFORM, 3, "a" * 64, "b" * 64, {"steps": 4})
+    write_trained_record(trained, record, provenance)
+    model = tmp_path / "model"
+    model.mkdir()
+    index = {}
+    for name in ("norm", "gate"):
+        save_file({f"{name}.weight": torch.ones(3)}, model / f"{name}.safetensors")
+        index[f"{name}.weight"] = f"{name}.safetensors"
+    (model / INDEX_NAME).write_text(json.dumps({"weight_map": index}))
+    return tmp_path
+
+
+def _rows(columns: dict[str, str]) -> pd.DataFrame:
+    return pd.DataFrame([{name: _VALUES[kind] for name, kind in columns.items()}] * 3)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_random_damage_is_refused_or_harmless(folder, name):
+    form = FORMATS[name]
+    path = folder / form.file
+    good, written = path.read_bytes(), _comparable(form.read(path))
+    for damage, content in _damaged(good, seed=name):
+        path.write_bytes(content)
+        refusal, read = _refusal_or_value(form, path)
+        if refusal is not None:
+            assert path.name in refusal or path.parent.name in refusal, damage
+        elif form.is_checksummed:
+            assert read == written, damage
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_no_file_is_refused_by_name(folder, name):
+    form = FORMATS[name]
+    path = folder / form.file
+    path.unlink()
+    for prepare in (lambda: None, path.mkdir):
+        prepare()
+        with pytest.raises(SlimWiseError, match=rf"{path.parent.name}|{path.stem}"):
+            form.read(path)
+
+
+def _refusal_or_value(form: Format, path: Path) -> tuple[str | None, Any]:
+    try:
+        return None, _comparable(form.read(path))
+    except SlimWiseError as failure:
+        return str(failure), None
+
+
+def _damaged(good: bytes, seed: str) -> Iterator[tuple[str, bytes]]:
+    """Ways to spoil the bytes, with a name for each."""
+    draw = random.Random(seed)
+    for number in range(_EXAMPLES_EACH):
+        place, length = draw.randrange(len(good)), draw.choice([1, 2, 8, 64])
+        noise = draw.randbytes(length)
+        flipped = bytes([good[place] ^ (1 << draw.randrange(8))])
+        yield f"bit of byte {place}, {number}", good[:place] + flipped + good[place + 1 :]
+        yield f"{length} bytes from {place}", good[:place] + noise + good[place + length :]
+        yield f"{length} bytes into {place}", good[:place] + noise + good[place:]
+        yield f"cut at {place}", good[:place]
+        yield f"without {length} from {place}", good[:place] + good[place + length :]
+        yield f"again from {place}", good + good[place:]
+        yield f"zeros from {place}", good[:place] + bytes(len(good) - place)
+        yield from _other_numbers(good, draw)
+    yield "empty", b""
+    yield "deeply nested", b"[" * 10**5 + b"]" * 10**5
+    yield "deep objects", b'{"schema":' * 10**5
+    yield "a huge length", (2**63 - 1).to_bytes(8, "little") + good[8:]
+    yield "a huge integer", b"9" * 10**4
+    yield "quotes", b'"' * 10**4
+
+
+def _other_numbers(good: bytes, draw: random.Random) -> Iterator[tuple[str, bytes]]:
+    """A run of digits replaced by a number that no field is made for."""
+    places = [place for place, byte in enumerate(good) if chr(byte).isdigit()]
+    if places:
+        place = draw.choice(places)
+        word = draw.choice([b"NaN", b"1e999", b"-1", b"9" * 5000, b"null", b"[]", b"1.5", b"\x00"])
+        yield f"{word[:8]!r} at {place}", good[:place] + word + good[place + 1 :]
+
+
+def _comparable(value: Any) -> Any:
+    """The value as something that == compares, NaN with NaN."""
+    match value:
+        case pd.DataFrame():
+            return value.to_json()
+        case torch.Tensor():
+            return str(value.tolist())
+        case np.ndarray():
+            return value.tolist()
+        case dict():
+            return {key: _comparable(item) for key, item in value.items()}
+        case RoutingStats():
+            return {key: _comparable(item) for key, item in vars(value).items()}
+        case _:
+            return repr(value)
