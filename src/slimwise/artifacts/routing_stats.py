@@ -1,23 +1,18 @@
 """Routing statistics on disk: [L, E] float64 sums by component, as safetensors."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
 
 from slimwise.artifacts.atomic import atomic_file
-from slimwise.artifacts.strict_json import parse_json
+from slimwise.artifacts.routing_sums import SCHEMA, read_routing_sums, sums_digest
 from slimwise.core.routing_stats import RoutingStats
 from slimwise.errors import ArtifactError
 from slimwise.provenance import Provenance
-
-SCHEMA = "slimwise.routing_stats/3"
 
 _NAMES = tuple(field.name for field in fields(RoutingStats))
 
@@ -33,7 +28,7 @@ def write_routing_stats(
     }
     metadata = {
         "schema": SCHEMA,
-        "sha256": _digest(tensors),
+        "sha256": sums_digest({name: sums_LE.numpy() for name, sums_LE in tensors.items()}),
         "components": json.dumps(list(components)),
         "provenance": json.dumps(asdict(provenance)),
     }
@@ -46,44 +41,14 @@ def read_routing_stats(path: Path) -> dict[str, RoutingStats]:
 
     ArtifactError if the file is missing or damaged, or a sum is not finite.
     """
-    try:
-        with safe_open(path, framework="pt") as content:
-            metadata = content.metadata() or {}
-            tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
-        components = list(parse_json(metadata.get("components", "[]")))
-    except (OSError, ValueError, TypeError, SafetensorError) as failure:
-        raise ArtifactError(
-            f"cannot read {path}: {failure}. Run the collect_stats rule again."
-        ) from failure
-    found = metadata.get("schema")
-    expected = {f"{component}/{name}" for component in components for name in _NAMES}
-    if found != SCHEMA or not components or tensors.keys() != expected:
-        raise ArtifactError(
-            f"{path} has schema {found!r} and tensors {', '.join(sorted(tensors))}; expected "
-            f"{SCHEMA!r} and {', '.join(sorted(_NAMES))} of each component. Run the collect_stats "
-            "rule again."
-        )
-    for name, sums_LE in tensors.items():
-        if not torch.isfinite(sums_LE).all() or (sums_LE < 0).any():
+    by_component = read_routing_sums(path)
+    for component, sums in by_component.items():
+        if sums.keys() != set(_NAMES):
             raise ArtifactError(
-                f"{path}: {name} holds values that are not finite or are below 0. Run the "
-                "collect_stats rule again."
+                f"{path} has sums {', '.join(sorted(sums))} of {component}; expected "
+                f"{', '.join(sorted(_NAMES))}. Run the collect_stats rule again."
             )
-    read = {
-        component: RoutingStats(**{name: tensors[f"{component}/{name}"] for name in _NAMES})
-        for component in components
+    return {
+        component: RoutingStats(**{name: torch.from_numpy(sums[name]) for name in _NAMES})
+        for component, sums in by_component.items()
     }
-    if _digest(tensors) != metadata.get("sha256"):
-        raise ArtifactError(
-            f"{path} has changed since it was written. Run the collect_stats rule again."
-        )
-    return read
-
-
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    """Hex SHA-256 of the tensors' names, shapes and bytes."""
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        digest.update(f"{name} {tuple(tensors[name].shape)}\n".encode())
-        digest.update(tensors[name].numpy().tobytes())
-    return digest.hexdigest()

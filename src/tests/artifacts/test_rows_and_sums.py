@@ -8,7 +8,8 @@ from safetensors.torch import load_file, save_file
 
 from slimwise.artifacts.expert_scores import read_expert_scores, write_expert_scores
 from slimwise.artifacts.parquet_rows import read_rows, write_rows
-from slimwise.artifacts.routing_stats import SCHEMA, read_routing_stats, write_routing_stats
+from slimwise.artifacts.routing_stats import read_routing_stats, write_routing_stats
+from slimwise.artifacts.routing_sums import SCHEMA, sums_digest
 from slimwise.core.routing_stats import RoutingStats
 from slimwise.errors import ArtifactError
 
@@ -113,7 +114,7 @@ def test_damaged_sums_are_refused(tmp_path, stats, provenance, how):
 @pytest.mark.parametrize(
     ("spoil", "named"),
     [
-        (lambda sums: sums.pop("norm_LE"), "tensors"),
+        (lambda sums: sums.pop("norm_LE"), "expected .*, norm_LE"),
         (lambda sums: sums.update(norm_LE=sums["norm_LE"][:, :3].contiguous()), "shape"),
         (lambda sums: sums.update(norm_LE=sums["norm_LE"].float()), "float64"),
         (lambda sums: sums["norm_LE"].fill_(torch.nan), "norm_LE"),
@@ -127,13 +128,14 @@ def test_impossible_sums_are_refused(tmp_path, stats, provenance, spoil, named):
     sums = {name.removeprefix("maths/"): tensor for name, tensor in sums.items()}
     spoil(sums)
     sums = {f"maths/{name}": tensor for name, tensor in sums.items()}
-    save_file(sums, path, {"schema": SCHEMA, "components": '["maths"]'})
+    digest = sums_digest({name: tensor.numpy() for name, tensor in sums.items()})
+    save_file(sums, path, {"schema": SCHEMA, "components": '["maths"]', "sha256": digest})
     with pytest.raises(ArtifactError, match=named):
         read_routing_stats(path)
 
 
 def test_what_notebooks_read_does_not_load_torch():
-    modules = "expert_scores, keep_set, backbone_record, manifest, parquet_rows"
+    modules = "expert_scores, keep_set, backbone_record, manifest, parquet_rows, routing_sums"
     code = (
         f"import sys; from slimwise.artifacts import {modules}; assert 'torch' not in sys.modules"
     )
