@@ -42,7 +42,7 @@ def main() -> None:
     _ensure_environment(arguments.accelerator)
     os.chdir(ROOT)
     if arguments.command == "test":
-        _become("-m", "pytest", "-m", "not gpu and not proof", *words)
+        _become("-m", "pytest", "-m", "not gpu and not proof and not faults", *words)
     _clear_killed_run()
     os.environ["SLIMWISE_ENGINE"] = f"{platform.node()}:{os.getpid()}"
     cores = [] if _names_cores(words) else ["--cores", "all"]
@@ -179,7 +179,11 @@ def _clear_killed_run() -> None:
     try:
         fcntl.flock(run_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        pass
+        print(
+            f"another run is going on in {ROOT}: if this one would make the same files, it is "
+            "refused. Then wait, or end the other; --unlock would let them spoil each other.",
+            file=sys.stderr,
+        )
     else:
         stale = list((ENGINE_STATE / "locks").glob("*.lock"))
         if stale:
