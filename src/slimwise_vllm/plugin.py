@@ -57,9 +57,18 @@ def _with_chooser(initialise: Callable[..., None]) -> Callable[..., None]:
             setattr(self, CHOOSER, _checked_chooser(vllm_config, settings))
             for module, name in _BEAM_SEARCHES:
                 _wrap(getattr(importlib.import_module(module), name), "beam_search", _without_beams)
+        if vllm_config.kv_transfer_config is not None:
+            _refuse_shared_transfers()
         initialise(self, vllm_config, *args, **kwargs)
 
     return initialise_with_chooser
+
+
+def _refuse_shared_transfers() -> None:
+    from slimwise_vllm.one_transfer import RENDERERS, refusing_shared_transfers
+
+    for module, holder, name in RENDERERS:
+        _wrap(getattr(importlib.import_module(module), holder), name, refusing_shared_transfers)
 
 
 def _checked_chooser(vllm_config: Any, settings: PluginSettings) -> Any:

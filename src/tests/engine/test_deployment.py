@@ -210,6 +210,28 @@ def test_a_client_error_is_passed_on(apart):
     assert "640" in refusal.value.read().decode()
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("completions", {"prompt": [50] * 60, "n": 2}),
+        ("completions", {"prompt": [[50] * 60, [60] * 60]}),
+        ("chat/completions", {"messages": [{"role": "user", "content": "17 + 25"}], "n": 2}),
+    ],
+)
+def test_several_answers_in_one_request_are_refused_where_they_would_share_a_transfer(
+    apart, path, body
+):
+    counts = decode_counts(apart.prefill_urls, apart.decode_urls)
+    with pytest.raises(urllib.error.HTTPError) as refusal:
+        post(f"{apart.base_url}/v1/{path}", model=SERVED_NAME, max_tokens=3, **body)
+    assert refusal.value.code == 400
+    assert "2 answers in one request" in refusal.value.read().decode()
+    assert decode_counts(apart.prefill_urls, apart.decode_urls) == counts
+    assert (
+        len(post(f"{apart.prefill_urls[0]}/v1/{path}", model=SERVED_NAME, **body)["choices"]) == 2
+    )
+
+
 def test_models_that_cannot_share_a_cache_are_refused_before_a_start(tmp_path, pruned):
     other = tmp_path / "other"
     other.mkdir()
