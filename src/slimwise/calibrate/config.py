@@ -2,9 +2,9 @@
 
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from slimwise.core.vocabulary import Packing
 from slimwise.stage_config import StageConfig
@@ -16,16 +16,16 @@ DATA_FORMATS = MappingProxyType({".jsonl": "json", ".json": "json", ".parquet": 
 class CalibrationConfig(StageConfig):
     """Data, length of sequences, and how they are batched."""
 
-    dataset: Literal["mini_tasks", "reap_mixture"] = Field(
+    dataset: Literal["mini_tasks", "reap_mixture", "chats"] = Field(
         default="mini_tasks",
-        description="Calibration mixture: the miniature's tasks, or the REAP mixture of "
+        description="Calibration mixture: the miniature's tasks, the REAP mixture of "
         "evol_codealpaca, xlam_function_calling, thoughts_code, thoughts_math, thoughts_science, "
-        "swe_smith.",
+        "swe_smith, or conversations of data_folder, a component each file.",
     )
     data_folder: str | None = Field(
         default=None,
-        description="Folder that holds {component}.jsonl or .parquet of the REAP mixture; from the "
-        "hub if null.",
+        description="Folder that holds {component}.jsonl or .parquet; the REAP mixture is from the "
+        "hub if null. Rows of chats have messages, and tools if any, as the chat API does.",
     )
     components: tuple[str, ...] = Field(
         default=("maths", "code", "tools"),
@@ -62,6 +62,12 @@ class CalibrationConfig(StageConfig):
     )
     cpu_threads: int = Field(default=0, ge=0, description="Threads on CPU; 0 = all cores.")
     save_every_batches: int = Field(default=50, ge=1, description="Resume point interval, batches.")
+
+    @model_validator(mode="after")
+    def _chats_lie_in_a_folder(self) -> Self:
+        if self.dataset == "chats" and self.data_folder is None:
+            raise ValueError("calibration.dataset = chats needs calibration.data_folder")
+        return self
 
     def data_files(self) -> list[Path]:
         """What data_folder holds of the components now; none if the data come from the hub."""

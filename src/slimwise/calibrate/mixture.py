@@ -1,4 +1,4 @@
-"""The REAP mixture: six public data sets, from the hub or from a local folder."""
+"""Conversations: the six data sets of the REAP mixture, or those of a local folder."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -7,9 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from slimwise.artifacts.chat_row import Conversation, conversation
 from slimwise.calibrate import conversations
 from slimwise.calibrate.config import DATA_FORMATS, CalibrationConfig
-from slimwise.calibrate.conversations import Conversation
 from slimwise.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Component:
-    """Where a component's rows lie on the hub, and how one is read."""
+    """Where a component's rows lie on the hub, unless a folder holds them, and how one is read."""
 
     dataset: str
     read: Callable[[Mapping[str, Any]], Conversation]
@@ -44,6 +44,9 @@ COMPONENTS: Mapping[str, Component] = MappingProxyType(
 )
 
 
+_CHATS = Component("a file of conversations", conversation)
+
+
 def mixture_documents(
     config: CalibrationConfig, component: str, tokenizer: Any
 ) -> Iterator[list[int]]:
@@ -52,26 +55,28 @@ def mixture_documents(
     ConfigError if the data cannot be had. Rows that are not of the data set's form are left out
     and counted in the log.
     """
-    source = COMPONENTS[component]
+    source = _component(config, component)
     num_bad = 0
     for row in _rows(config, component).shuffle(seed=config.seed):
         try:
-            conversation = source.read(row)
+            chat = source.read(row)
         except (KeyError, TypeError, ValueError) as failure:
             num_bad += 1
             logger.warning("%s: %d rows so far left out: %r", component, num_bad, failure)
             continue
-        text = tokenizer.apply_chat_template(
-            conversation.messages, tools=conversation.tools, tokenize=False
-        )
+        text = tokenizer.apply_chat_template(chat.messages, tools=chat.tools, tokenize=False)
         yield tokenizer(text, add_special_tokens=False).input_ids
+
+
+def _component(config: CalibrationConfig, name: str) -> Component:
+    return _CHATS if config.dataset == "chats" else COMPONENTS[name]
 
 
 def _rows(config: CalibrationConfig, component: str) -> Any:
     import datasets
     from datasets.exceptions import DatasetsError
 
-    source = COMPONENTS[component]
+    source = _component(config, component)
     try:
         if config.data_folder is None:
             return datasets.load_dataset(source.dataset, source.subset, split=source.split)

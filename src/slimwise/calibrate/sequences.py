@@ -45,7 +45,7 @@ def _documents(
     config: CalibrationConfig, component: str, tokenizer: Any
 ) -> Iterable[Sequence[int]]:
     known = GRADED if config.dataset == "mini_tasks" else COMPONENTS
-    if component not in known:
+    if config.dataset != "chats" and component not in known:
         raise ConfigError(
             f"calibration.components: {component!r} is not in {config.dataset}. Choose among "
             f"{', '.join(known)}."

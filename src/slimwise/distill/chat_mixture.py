@@ -1,4 +1,4 @@
-"""Conversations of open-perfectblend and APIGen-MT as the model's own chat template writes them."""
+"""Chats of open-perfectblend, APIGen-MT or a folder, as the model's own template writes them."""
 
 import json
 import random
@@ -8,6 +8,7 @@ from typing import Any
 
 import datasets
 
+from slimwise.artifacts.chat_row import conversation
 from slimwise.distill.config import DistillationConfig
 from slimwise.errors import ConfigError
 
@@ -23,7 +24,7 @@ class ChatMixture:
         self._config = config
         self._tokenizer = tokenizer
         self._chats = load_rows(config.chat_data)
-        self._trajectories = load_rows(config.agent_data)
+        self._trajectories = load_rows(config.agent_data) if config.agent_share else ()
 
     def draw(self, rng: random.Random) -> list[int]:
         is_trajectory = rng.random() < self._config.agent_share
@@ -60,10 +61,23 @@ def load_rows(source: str) -> Any:
 
 
 def row_tokens(row: Row, tokenizer: Any) -> list[int]:
-    """Token ids of a row's conversation, with its tools where it has some."""
-    return tokenizer.apply_chat_template(
-        row_messages(row), tools=_tools(row), tokenize=True, return_dict=False
-    )
+    """Token ids of a row's conversation, with its tools where it has some.
+
+    The row has messages, as the chat API does, or conversations, as both data sets do.
+    ConfigError if it has neither as it should.
+    """
+    try:
+        if "messages" in row:
+            chat = conversation(row)
+            messages, tools = chat.messages, chat.tools
+        else:
+            messages, tools = row_messages(row), _tools(row)
+    except (KeyError, TypeError, ValueError) as failure:
+        raise ConfigError(
+            f"a row with the keys {', '.join(row)} is no conversation: {failure!r}. Give rows of "
+            "messages with a role and a content each, or leave that row out."
+        ) from failure
+    return tokenizer.apply_chat_template(messages, tools=tools, tokenize=True, return_dict=False)
 
 
 def row_messages(row: Row) -> list[dict[str, Any]]:

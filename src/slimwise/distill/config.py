@@ -50,7 +50,8 @@ class DistillationConfig(StageConfig):
     )
     chat_data: str = Field(
         default="mlabonne/open-perfectblend",
-        description="Hub id, or a local folder of JSON lines or parquet, of chat rows.",
+        description="Hub id, or a local folder of JSON lines or parquet, of chat rows: messages "
+        "as the chat API has them, or conversations as this data set has.",
     )
     agent_data: str = Field(
         default="Salesforce/APIGen-MT-5k",

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from pydantic import ValidationError
 from transformers import AutoTokenizer
 
 from slimwise.backbones.registry import backbone_for
@@ -92,6 +93,19 @@ def test_each_component_is_rendered_by_the_chat_template(mixture, tokenizer, com
     rows = component_sequences(config, component, tokenizer)
     assert len(rows) == 3
     assert TEXTS[component] in tokenizer.decode(rows[0])
+
+
+def test_a_folder_of_chats_has_a_component_each_file(mixture, tokenizer, tmp_path):
+    function = {"name": "ls", "parameters": {"properties": {"folder": {"type": "string"}}}}
+    rows = [{"messages": TURNS}, {"messages": TURNS, "tools": [{"function": function}]}]
+    (tmp_path / "support.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    wanted = {"dataset": "chats", "components": ("support",), "sequences_per_component": 2}
+    found = component_sequences(mixture(**wanted), "support", tokenizer)
+    texts = sorted(tokenizer.decode(row) for row in found)
+    assert "count to two" in texts[1]
+    assert texts[0].startswith("<|im_start|>system\nls(folder: string)")
+    with pytest.raises(ValidationError, match=r"chats needs calibration\.data_folder"):
+        mixture(**wanted, data_folder=None)
 
 
 def test_packed_sequences_are_full_and_hold_the_same_tokens(mixture, tokenizer):

@@ -69,6 +69,29 @@ def test_the_models_own_template_writes_the_row(tokenizer):
     assert text.count("<|im_start|>assistant") == 2
 
 
+def test_rows_of_the_chat_api_are_the_same_conversation(tokenizer):
+    (described,) = json.loads(TRAJECTORY["tools"])
+    call = {"name": "cancel", "arguments": '{"order": 7}'}
+    messages = [
+        {"role": "system", "content": "You serve a shop."},
+        {"role": "user", "content": "Cancel order 7.", "tool_calls": None},
+        {"role": "assistant", "tool_calls": [{"type": "function", "function": call}]},
+        {"role": "tool", "content": '{"done": true}'},
+        {"role": "assistant", "content": "It is cancelled."},
+    ]
+    row = {"messages": messages, "tools": [{"type": "function", "function": described}]}
+    assert row_tokens(row, tokenizer) == row_tokens(TRAJECTORY, tokenizer)
+    with pytest.raises(ConfigError, match="no conversation: KeyError"):
+        row_tokens({"messages": [{"content": "no role"}]}, tokenizer)
+
+
+def test_a_share_of_none_needs_no_trajectories(config, tokenizer, mixture, tmp_path):
+    mixture()
+    folders = {"chat_data": str(tmp_path / "chat"), "agent_data": str(tmp_path / "absent")}
+    source = ChatMixture(config(**folders, agent_share=0.0), tokenizer)
+    assert source.draw(random.Random(0)) == row_tokens(CHAT, tokenizer)
+
+
 def test_an_unknown_speaker_is_named():
     with pytest.raises(ConfigError, match="'narrator'"):
         row_messages({"conversations": [{"from": "narrator", "value": ""}]})
