@@ -69,7 +69,7 @@ NOTES = {
         "the disk; peak memory is the largest resident set of the exporting process."
     ),
     "split_rules": (
-        "The miniature, trained on a GPU, answers greedily in slimwise mode. Standard deviations "
+        "The miniature, trained on a GPU, answers in slimwise mode. Standard deviations "
         "over seeds; the difference is uniform - zero of the same seed, its interval Student's "
         "over seeds on one set of items, and missing for one seed."
     ),

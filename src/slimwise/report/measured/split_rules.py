@@ -14,11 +14,11 @@ from slimwise.report.measured.columns import SPLIT_RULE_COLUMNS
 from slimwise.report.statistics.runs import mean_and_deviation
 
 MINIATURE = "mini"
-_SETTING = ["criterion", "num_kept", "steps", "benchmark"]
+_SETTING = ["criterion", "num_kept", "steps", "benchmark", "decoding"]
 
 
 def split_rule_table(rows: Iterable[Row], *, confidence: float) -> pd.DataFrame:
-    """One row per pool, number of steps and benchmark that both rules were trained for.
+    """One row per pool, number of steps, benchmark and decoding that both rules were trained for.
 
     difference is uniform - zero of the same seed; its interval is Student's over seeds, on one set
     of items, and missing for one seed.
@@ -52,7 +52,7 @@ def _compared(rows: pd.DataFrame, confidence: float) -> Iterator[dict[str, Any]]
         last = trained.iloc[-1]
         named = dict(zip(_SETTING, key, strict=True))
         yield {
-            **{name: last[name] for name in ("decoding", "items", *PROVENANCE_COLUMNS)},
+            **{name: last[name] for name in ("items", *PROVENANCE_COLUMNS)},
             **named,
             "seeds": len(uniform_S),
             **_untrained(rows, named),
@@ -75,7 +75,8 @@ def _difference(differences_S: np.ndarray, confidence: float) -> dict[str, float
 
 def _untrained(rows: pd.DataFrame, named: dict[str, Any]) -> dict[str, float]:
     """The full model, and the same pool before any training."""
-    here = rows[(rows["steps"] == 0) & (rows["benchmark"] == named["benchmark"])]
+    alike = (rows["benchmark"] == named["benchmark"]) & (rows["decoding"] == named["decoding"])
+    here = rows[(rows["steps"] == 0) & alike]
     same = (here["criterion"] == named["criterion"]) & (here["num_kept"] == named["num_kept"])
     is_full = here["mode"] == ServingMode.FULL
     return {
