@@ -42,10 +42,10 @@ def main() -> None:
     _ensure_environment(arguments.accelerator)
     os.chdir(ROOT)
     if arguments.command == "test":
-        _become("-m", "pytest", "-m", "not gpu and not proof and not faults", *words)
+        _become("-m", "pytest", "-m", "not gpu and not proof and not faults and not slurm", *words)
     _clear_killed_run()
     os.environ["SLIMWISE_ENGINE"] = f"{platform.node()}:{os.getpid()}"
-    cores = [] if _names_cores(words) else ["--cores", "all"]
+    cores = [] if _says_where_jobs_run(words) else ["--cores", "all"]
     _become("-m", "snakemake", "--workflow-profile", str(PROFILE), *cores, *words)
 
 
@@ -65,8 +65,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _names_cores(words: list[str]) -> bool:
-    return any(word.startswith(("--cores", "--jobs", "-c", "-j")) for word in words)
+def _says_where_jobs_run(words: list[str]) -> bool:
+    """Whether the words name cores or jobs, or a profile that does."""
+    names = ("--cores", "--jobs", "-c", "-j", "--profile")
+    return any(word.startswith(names) for word in words)
 
 
 def _ensure_environment(accelerator: str) -> None:

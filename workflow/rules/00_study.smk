@@ -21,12 +21,9 @@ check_if_known(
 )
 PRUNED = "{criterion}-m{num_kept}"
 DISTILLED = "{criterion}-m{num_kept}-kd_{rule}"
-model_resources = {
-    "gpu": study.resources.gpus,
-    "mem_mb": study.resources.model_memory_mb,
-}
-measurement_resources = {"gpu": 1, "mem_mb": study.resources.model_memory_mb}
-record_resources = {"mem_mb": study.resources.record_memory_mb}
+server_resources = study.resources.model_job(study.serving.gpus)
+measurement_resources = {**study.resources.model_job(), "gpu": 1}
+record_resources = study.resources.record_job()
 
 
 def embedded_files(wildcards):
@@ -35,11 +32,11 @@ def embedded_files(wildcards):
     return paths.embedded_files(decoder) if study.distillation.embedded else []
 
 
-def process_launcher(num_gpus):
-    """The command line's beginning; one process for each GPU, and one without any."""
-    if num_gpus < 2:
-        return "slimwise"
-    return f"torchrun --standalone --nproc-per-node {num_gpus} --no-python slimwise"
+def process_launcher(gpus_per_process):
+    """A parameter that depends on threads: what it depends on reruns nothing."""
+    return lambda wildcards, threads: study.resources.launcher(
+        threads, gpus_per_process
+    )
 
 
 def stage_json(stage_config):

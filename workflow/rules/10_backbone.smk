@@ -13,7 +13,7 @@ rule train_backbone:
         paths.benchmark("train_backbone")
     threads: workflow.cores
     resources:
-        **model_resources,
+        **study.resources.model_job(1),
     params:
         cfg=stage_json(study.training),
         code=code_digest("slimwise.train.run"),

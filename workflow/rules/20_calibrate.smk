@@ -16,13 +16,11 @@ rule collect_stats:
         paths.benchmark("collect_stats")
     threads: study.calibration.cpu_threads or workflow.cores
     resources:
-        **model_resources,
+        **study.resources.spread_job(),
     params:
         cfg=stage_json(study.calibration),
         code=code_digest("slimwise.calibrate.run"),
-        launcher=process_launcher(
-            study.resources.gpus // study.calibration.gpus_per_model
-        ),
+        launcher=process_launcher(study.calibration.gpus_per_model),
         work=paths.work("calibrate"),
     # Threads that wait by spinning slow this stage 3 to 4 times where cores are shared.
     shell:

@@ -17,7 +17,7 @@ rule export_decoder:
     benchmark:
         paths.benchmark(f"export_decoder/{PRUNED}")
     resources:
-        **model_resources,
+        **study.resources.model_job(),
     params:
         cfg=stage_json(study.export),
         code=code_digest("slimwise.export.run"),
@@ -38,7 +38,7 @@ rule export_distilled_decoder:
     benchmark:
         paths.benchmark(f"export_decoder/{DISTILLED}")
     resources:
-        **model_resources,
+        **study.resources.model_job(),
     params:
         cfg=stage_json(study.export),
         code=code_digest("slimwise.export.run"),

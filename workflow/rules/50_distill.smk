@@ -19,11 +19,11 @@ rule distill_decoder:
         paths.benchmark(f"distill_decoder/{DISTILLED}")
     threads: lambda wildcards: 1 if embedded_files(wildcards) else workflow.cores
     resources:
-        **model_resources,
+        **study.resources.spread_job(),
     params:
         cfg=lambda wildcards: slice_json(study.distillation.only(wildcards.rule)),
         code=code_digest("slimwise.distill.embedded"),
-        launcher=process_launcher(study.resources.gpus),
+        launcher=process_launcher(1),
         embedded=str(paths.embedded(DISTILLED)),
         out=subpath(output.manifest, parent=True),
         work=paths.work("distill"),

@@ -18,7 +18,7 @@ rule generate_full_answers:
     priority: 1
     threads: study.serving.cpu_threads or workflow.cores
     resources:
-        **model_resources,
+        **server_resources,
     params:
         cfg=stage_json(study.evaluation.only("full")),
         serving=stage_json(study.serving),
@@ -40,7 +40,7 @@ rule generate_pruned_answers:
         paths.benchmark("generate_answers/{pruned}")
     threads: study.serving.cpu_threads or workflow.cores
     resources:
-        **model_resources,
+        **server_resources,
     params:
         cfg=lambda wildcards: slice_json(study.evaluation.only(wildcards.pruned)),
         serving=stage_json(study.serving),
@@ -63,7 +63,7 @@ rule generate_colocated_answers:
         paths.benchmark(f"generate_answers/{paths.colocated(PRUNED)}")
     threads: study.serving.cpu_threads or workflow.cores
     resources:
-        **model_resources,
+        **server_resources,
     params:
         cfg=lambda wildcards: slice_json(
             study.evaluation.only(PRUNED.format(**wildcards), colocated=True)
@@ -88,7 +88,7 @@ rule generate_distilled_answers:
         paths.benchmark(f"generate_answers/{paths.colocated(DISTILLED)}")
     threads: study.serving.cpu_threads or workflow.cores
     resources:
-        **model_resources,
+        **server_resources,
     params:
         cfg=lambda wildcards: slice_json(
             study.evaluation.only(DISTILLED.format(**wildcards), colocated=True)
@@ -114,8 +114,7 @@ rule generate_disaggregated_answers:
         paths.benchmark(f"generate_answers/{paths.disaggregated('{pruned}')}")
     threads: 2 * study.serving.cpu_threads or workflow.cores
     resources:
-        gpu=2 * study.resources.gpus,
-        mem_mb=2 * study.resources.model_memory_mb,
+        **study.resources.model_job(study.serving.gpus, num_servers=2),
     params:
         cfg=lambda wildcards: slice_json(
             study.evaluation.only(wildcards.pruned, disaggregated=True)

@@ -18,7 +18,7 @@ rule cross_check_scores:
         paths.benchmark("cross_check_scores")
     threads: study.serving.cpu_threads or workflow.cores
     resources:
-        **model_resources,
+        **server_resources,
     params:
         cfg=stage_json(study.cross_check),
         evaluation=stage_json(study.evaluation.only("full")),

@@ -20,7 +20,7 @@ rule measure_coverage:
     benchmark:
         paths.benchmark("measure_coverage")
     resources:
-        **model_resources,
+        **study.resources.model_job(1),
     params:
         cfg=stage_json(study.coverage),
         evaluation=stage_json(study.evaluation.only("full", colocated=False)),
