@@ -34,7 +34,8 @@ class StudyConfig(StageConfig):
     """Every slice of a study, in pipeline order."""
 
     study: str = Field(
-        pattern=r"^[A-Za-z0-9_.-]+$", description="Name of the study, its folder under results/."
+        pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$",
+        description="Name of the study, its folder under results/.",
     )
     backbone: BackboneConfig = Field(description="Which model the study prunes.")
     training: TrainConfig = Field(

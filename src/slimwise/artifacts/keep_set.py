@@ -6,6 +6,7 @@ from pathlib import Path
 from slimwise.artifacts.json_record import read_typed_record, write_typed_record
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import Criterion
+from slimwise.errors import KeepSetError
 from slimwise.provenance import Provenance
 
 SCHEMA = "slimwise.keep_set/1"
@@ -28,4 +29,7 @@ def write_keep_set(path: Path, record: KeepSetRecord, provenance: Provenance) ->
 
 def read_keep_set(path: Path) -> KeepSetRecord:
     """The record; ArtifactError if malformed, KeepSetError naming layer and id if impossible."""
-    return read_typed_record(path, SCHEMA, KeepSetRecord)
+    try:
+        return read_typed_record(path, SCHEMA, KeepSetRecord)
+    except KeepSetError as failure:
+        raise KeepSetError(f"{path}: {failure}") from failure

@@ -1,19 +1,21 @@
 """JSON text as its standard has it, of which Python's reader accepts more. Torch-free."""
 
 import json
-from typing import Any, Never
+import math
+from typing import Any
 
 
 def parse_json(text: str | bytes, *, constants: bool = False) -> Any:
     """The value; ValueError if the text is not JSON, nests too deeply, or repeats a key.
 
-    NaN and Infinity are values only if constants is true, as in files that Python wrote.
+    NaN and infinite numbers are values only if constants is true, as in files that Python wrote.
     """
     try:
         return json.loads(
             text,
             object_pairs_hook=_distinct,
-            parse_constant=float if constants else _refuse_constant,
+            parse_constant=float if constants else _finite,
+            parse_float=float if constants else _finite,
         )
     except RecursionError as failure:
         raise ValueError("it is nested too deeply") from failure
@@ -28,5 +30,8 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse_constant(word: str) -> Never:
-    raise ValueError(f"{word} is no JSON number")
+def _finite(word: str) -> float:
+    number = float(word)
+    if not math.isfinite(number):
+        raise ValueError(f"{word} is no finite number")
+    return number

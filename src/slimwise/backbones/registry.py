@@ -1,11 +1,11 @@
 """The supported families, and which of them a checkpoint folder holds. Torch-free."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from slimwise.artifacts.strict_json import parse_json
 from slimwise.backbones.attention_moe import MIXTRAL, OLMOE, QWEN2_MOE, QWEN3_MOE
 from slimwise.backbones.base import Backbone
 from slimwise.backbones.gemma4_moe import Gemma4MoeBackbone
@@ -56,7 +56,7 @@ def inspect_checkpoint(folder: Path) -> InspectedCheckpoint:
             f"model folder {folder} does not exist. Set backbone.model to a folder that holds "
             "config.json and .safetensors files."
         )
-    config = _read_config(folder / "config.json")
+    config = read_model_config(folder)
     if not any(folder.glob("*.safetensors")):
         raise BackboneError(
             f"model folder {folder} holds no .safetensors file. Convert the weights to safetensors."
@@ -69,9 +69,11 @@ def inspect_checkpoint(folder: Path) -> InspectedCheckpoint:
     return InspectedCheckpoint(config, backbone, shape, gate_rule)
 
 
-def _read_config(path: Path) -> dict[str, Any]:
+def read_model_config(folder: Path) -> dict[str, Any]:
+    """What the folder's config.json says; BackboneError if it is missing or no JSON object."""
+    path = folder / "config.json"
     try:
-        config = json.loads(path.read_bytes())
+        config = parse_json(path.read_bytes(), constants=True)
     except (OSError, ValueError) as failure:
         raise BackboneError(
             f"cannot read {path}: {failure}. Set backbone.model to a folder that holds config.json "

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slimwise.artifacts.strict_json import parse_json
 from slimwise.errors import ConfigError
 
 Row = Mapping[str, Any]
@@ -88,7 +89,7 @@ def _file_rows(path: Path) -> list[Row]:
 
 def _parsed(line: str, number: int, path: Path) -> Row:
     try:
-        return json.loads(line)
+        return parse_json(line)
     except ValueError as failure:
         raise ConfigError(
             f"{path}, line {number} is not JSON: {failure}. Fetch the file again."

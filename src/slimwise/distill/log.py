@@ -17,7 +17,7 @@ def append_row(path: Path, row: Sequence[object]) -> None:
 
 def cut_log(path: Path, num_rows: int) -> None:
     """Keep the header and that many rows: what a killed run logged after its last saved step."""
-    kept = path.read_text().splitlines()[1 : num_rows + 1] if path.exists() else []
+    kept = path.read_text(errors="replace").splitlines()[1 : num_rows + 1] if path.exists() else []
     path.write_text("\n".join([",".join(LOG_COLUMNS), *kept]) + "\n")
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 from tqdm import tqdm
 
-from slimwise.artifacts.atomic import atomic_file
 from slimwise.artifacts.distill_log import LOG_NAME
+from slimwise.artifacts.resume_state import read_resume_state, write_resume_state
 from slimwise.core.vocabulary import Distillation
 from slimwise.distill.batches import SplitBatch, SplitSequence, micro_batches
 from slimwise.distill.cached import cached_loss
@@ -26,8 +25,6 @@ from slimwise.distill.steps import step_sequences
 from slimwise.distill.student import Student
 from slimwise.errors import SlimWiseError
 from slimwise.processes import Processes
-
-_STATE_NAME = "state.safetensors"
 
 logger = logging.getLogger(__name__)
 
@@ -101,8 +98,7 @@ def distil(
         row = [f"{norm:.4f}", f"{rate:.3e}", *token_counts(sequences), f"{seconds:.3f}"]
         append_row(work / LOG_NAME, [step, *means.as_text(), *row])
         if (step + 1) % config.checkpoint_every_steps == 0 or step + 1 == config.steps:
-            with atomic_file(work / _STATE_NAME) as path:
-                save_file(optimiser.state(), path)
+            write_resume_state(work, optimiser.state())
             logger.info("step %d of %d: loss %.4f", step + 1, config.steps, means.loss)
     processes.wait()
 
@@ -147,9 +143,9 @@ def _gradients(student: Student) -> list[Tensor]:
 
 def _resume(optimiser: StudentOptimiser, work: Path, processes: Processes) -> int:
     """The first step still to do; the log is cut back to the steps before it."""
-    state = work / _STATE_NAME
-    if state.exists():
-        optimiser.load_state(load_file(state))
+    state = read_resume_state(work)
+    if state is not None:
+        optimiser.load_state(state)
     processes.wait()
     next_step = optimiser.num_steps
     if processes.is_first:

@@ -1,9 +1,9 @@
 """Verification of any checkpoint folder, exported here or fetched from elsewhere."""
 
-import json
 from pathlib import Path
 
 from slimwise.artifacts.manifest import MANIFEST_NAME, verify_manifest
+from slimwise.artifacts.strict_json import parse_json
 from slimwise.artifacts.weight_files import read_weights
 from slimwise.export.verify import verify_folder
 
@@ -31,7 +31,7 @@ def verify_model(folder: Path) -> str:
 
 def _is_exported(folder: Path) -> bool:
     try:
-        content = json.loads((folder / MANIFEST_NAME).read_bytes())
+        content = parse_json((folder / MANIFEST_NAME).read_bytes())
     except (OSError, ValueError):
         return False
     return isinstance(content, dict) and content.get("schema") == SCHEMA

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from slimwise.artifacts.strict_json import parse_json
 from slimwise.core.vocabulary import Decoding, ServingMode
 from slimwise.errors import ArtifactError
 from slimwise.generate.questions import QuestionKey
@@ -73,13 +74,13 @@ class AnswerLog:
 
 def _key(line: bytes, log: Path) -> QuestionKey:
     try:
-        row = json.loads(line)
+        row = parse_json(line)
         return QuestionKey(
             ServingMode(row["mode"]),
-            row["benchmark"],
-            row["item_id"],
+            str(row["benchmark"]),
+            str(row["item_id"]),
             Decoding(row["decoding"]),
-            row["run"],
+            int(row["run"]),
         )
     except (ValueError, KeyError, TypeError) as failure:
         raise ArtifactError(

@@ -13,6 +13,7 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import Tokenizer
 
+from slimwise.artifacts.strict_json import parse_json
 from slimwise.engine.chat import ChatRequest, template_words
 from slimwise.errors import BackboneError
 
@@ -40,8 +41,9 @@ def answer_tokens(
 
 
 def _rendered(requests: Iterable[ChatRequest], model: Path) -> list[str]:
-    template, tokens = _environment().from_string(chat_template(model)), _special_tokens(model)
+    tokens = _special_tokens(model)
     try:
+        template = _environment().from_string(chat_template(model))
         return [
             template.render(
                 messages=list(request.messages),
@@ -63,13 +65,18 @@ def _tokenizer(model: Path) -> Tokenizer:
     path = model / "tokenizer.json"
     if not path.is_file():
         raise BackboneError(f"{model} has no tokenizer.json. Export or download the model again.")
-    return Tokenizer.from_file(str(path))
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as failure:  # The library raises nothing narrower.
+        raise BackboneError(
+            f"{path} is no tokenizer: {failure}. Export or download the model again."
+        ) from failure
 
 
 def chat_template(model: Path) -> str:
     """The source of the model's chat template; BackboneError if it has none."""
     template_path = model / "chat_template.jinja"
-    source = template_path.read_text("utf-8") if template_path.is_file() else None
+    source = _text(template_path) if template_path.is_file() else None
     source = source or _tokenizer_config(model).get("chat_template")
     if not isinstance(source, str):
         raise BackboneError(
@@ -87,7 +94,23 @@ def _special_tokens(model: Path) -> dict[str, str]:
 
 def _tokenizer_config(model: Path) -> dict[str, Any]:
     path = model / "tokenizer_config.json"
-    return json.loads(path.read_bytes()) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    try:
+        return dict(parse_json(_text(path), constants=True))
+    except (ValueError, TypeError) as failure:
+        raise BackboneError(
+            f"{path} is no JSON object: {failure}. Export or download the model again."
+        ) from failure
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as failure:
+        raise BackboneError(
+            f"cannot read {path}: {failure}. Export or download the model again."
+        ) from failure
 
 
 def _token_text(token: Any) -> str:

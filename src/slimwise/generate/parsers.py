@@ -1,18 +1,17 @@
 """Server arguments that make a server read the turns of the model it serves."""
 
-import json
 from pathlib import Path
 
 from slimwise.backbones.base import ChatParsers
-from slimwise.backbones.registry import backbone_for
+from slimwise.backbones.registry import backbone_for, read_model_config
 from slimwise.engine.config import ServingConfig
 from slimwise.generate.chat_prompt import chat_template
 
 
 def model_parsers(model: Path) -> ChatParsers | None:
     """What reads the turns of the model in the folder; None if only their text can be had."""
-    model_type = json.loads((model / "config.json").read_bytes()).get("model_type")
-    return backbone_for(str(model_type)).chat_parsers(chat_template(model))
+    model_type = str(read_model_config(model).get("model_type"))
+    return backbone_for(model_type).chat_parsers(chat_template(model))
 
 
 def with_parsers(serving: ServingConfig, parsers: ChatParsers | None) -> ServingConfig:

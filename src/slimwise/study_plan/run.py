@@ -48,7 +48,7 @@ def merged_study(overlays: Sequence[Path]) -> StudyConfig:
     for path in overlays:
         try:
             raw = yaml.safe_load(path.read_text("utf-8"))
-        except (OSError, yaml.YAMLError) as failure:
+        except (OSError, ValueError, RecursionError, yaml.YAMLError) as failure:
             raise ConfigError(f"cannot read {path}: {failure}.") from failure
         if not isinstance(raw, dict):
             raise ConfigError(f"{path} holds no keys. Name an overlay such as config/mini.yaml.")

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
-from slimwise.artifacts.atomic import atomic_file
+from slimwise.artifacts.resume_state import read_resume_state, write_resume_state
 from slimwise.errors import SlimWiseError
 from slimwise.train.config import TrainConfig
 from slimwise.train.data import MicroBatch, TrainingSteps
@@ -56,7 +55,7 @@ def train(model: Any, tokenizer: Any, config: TrainConfig, work: Path) -> None:
             )
             if (step + 1) % config.checkpoint_every_steps == 0 or step + 1 == config.steps:
                 log.flush()
-                _save(optimiser, work)
+                write_resume_state(work, optimiser.state())
                 logger.info("step %d of %d: loss %.4f", step + 1, config.steps, loss)
 
 
@@ -83,18 +82,13 @@ def _accumulate(model: Any, batches: list[MicroBatch], config: TrainConfig, step
     return total
 
 
-def _save(optimiser: MasterWeightOptimiser, work: Path) -> None:
-    with atomic_file(work / "state.safetensors") as path:
-        save_file(optimiser.state(), path)
-
-
 def _resume(optimiser: MasterWeightOptimiser, work: Path) -> int:
     """The first step still to do; the log is cut back to the steps before it."""
-    state = work / "state.safetensors"
-    if not state.exists():
+    state = read_resume_state(work)
+    if state is None:
         _cut_log(work / "train_log.csv", 0)
         return 0
-    optimiser.load_state(load_file(state))
+    optimiser.load_state(state)
     next_step = optimiser.num_steps
     _cut_log(work / "train_log.csv", next_step)
     logger.info("resuming training at step %d", next_step)
@@ -102,5 +96,5 @@ def _resume(optimiser: MasterWeightOptimiser, work: Path) -> int:
 
 
 def _cut_log(path: Path, num_rows: int) -> None:
-    kept = path.read_text().splitlines()[1 : num_rows + 1] if path.exists() else []
+    kept = path.read_text(errors="replace").splitlines()[1 : num_rows + 1] if path.exists() else []
     path.write_text("\n".join([",".join(LOG_COLUMNS), *kept]) + "\n")

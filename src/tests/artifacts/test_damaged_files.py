@@ -2,12 +2,10 @@
 
 import dataclasses
 import json
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -43,7 +41,8 @@ from slimwise.core.routing_stats import RoutingStats
 from slimwise.core.vocabulary import Distillation
 from slimwise.errors import SlimWiseError
 
-_EXAMPLES_EACH = 12
+from ..damage import damaged
+
 _VALUES = {"str": "maths", "int64": 3, "float64": 0.5, "bool": True}
 
 
@@ -129,7 +128,7 @@ def test_random_damage_is_refused_or_harmless(folder, name):
     form = FORMATS[name]
     path = folder / form.file
     good, written = path.read_bytes(), _comparable(form.read(path))
-    for damage, content in _damaged(good, seed=name):
+    for damage, content in damaged(good, seed=name):
         path.write_bytes(content)
         refusal, read = _refusal_or_value(form, path)
         if refusal is not None:
@@ -156,38 +155,6 @@ def _refusal_or_value(form: Format, path: Path) -> tuple[str | None, Any]:
         return str(failure), None
 
 
-def _damaged(good: bytes, seed: str) -> Iterator[tuple[str, bytes]]:
-    """Ways to spoil the bytes, with a name for each."""
-    draw = random.Random(seed)
-    for number in range(_EXAMPLES_EACH):
-        place, length = draw.randrange(len(good)), draw.choice([1, 2, 8, 64])
-        noise = draw.randbytes(length)
-        flipped = bytes([good[place] ^ (1 << draw.randrange(8))])
-        yield f"bit of byte {place}, {number}", good[:place] + flipped + good[place + 1 :]
-        yield f"{length} bytes from {place}", good[:place] + noise + good[place + length :]
-        yield f"{length} bytes into {place}", good[:place] + noise + good[place:]
-        yield f"cut at {place}", good[:place]
-        yield f"without {length} from {place}", good[:place] + good[place + length :]
-        yield f"again from {place}", good + good[place:]
-        yield f"zeros from {place}", good[:place] + bytes(len(good) - place)
-        yield from _other_numbers(good, draw)
-    yield "empty", b""
-    yield "deeply nested", b"[" * 10**5 + b"]" * 10**5
-    yield "deep objects", b'{"schema":' * 10**5
-    yield "a huge length", (2**63 - 1).to_bytes(8, "little") + good[8:]
-    yield "a huge integer", b"9" * 10**4
-    yield "quotes", b'"' * 10**4
-
-
-def _other_numbers(good: bytes, draw: random.Random) -> Iterator[tuple[str, bytes]]:
-    """A run of digits replaced by a number that no field is made for."""
-    places = [place for place, byte in enumerate(good) if chr(byte).isdigit()]
-    if places:
-        place = draw.choice(places)
-        word = draw.choice([b"NaN", b"1e999", b"-1", b"9" * 5000, b"null", b"[]", b"1.5", b"\x00"])
-        yield f"{word[:8]!r} at {place}", good[:place] + word + good[place + 1 :]
-
-
 def _comparable(value: Any) -> Any:
     """The value as something that == compares, NaN with NaN."""
     match value:
@@ -195,8 +162,6 @@ def _comparable(value: Any) -> Any:
             return value.to_json()
         case torch.Tensor():
             return str(value.tolist())
-        case np.ndarray():
-            return value.tolist()
         case dict():
             return {key: _comparable(item) for key, item in value.items()}
         case RoutingStats():

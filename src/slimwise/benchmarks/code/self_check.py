@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from slimwise.artifacts.atomic import atomic_file
+from slimwise.artifacts.strict_json import parse_json
 from slimwise.backbones.mini.tasks.item import Verdict
 from slimwise.benchmarks.settings import GradingLimits
 from slimwise.errors import GradingError
@@ -81,8 +82,8 @@ def _digest(reference: Reference) -> str:
 
 def _read(record: Path) -> set[str]:
     try:
-        return set(json.loads(record.read_bytes()))
-    except (OSError, ValueError):
+        return set(parse_json(record.read_bytes()))
+    except (OSError, ValueError, TypeError):
         return set()
 
 
