@@ -66,7 +66,11 @@ def visible_gpus() -> tuple[str, ...]:
 
 def _lock(folder: Path, gpu: str) -> int | None:
     """A held lock, None if another process has it."""
-    descriptor = os.open(folder / f"slimwise-{gpu}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+    path = folder / f"slimwise-{gpu}.lock"
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT, 0o644)
+    except PermissionError:  # another user's, which in /tmp may be opened but not created
+        descriptor = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

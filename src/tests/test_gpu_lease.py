@@ -1,10 +1,15 @@
+import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from slimwise.errors import EngineError
-from slimwise.gpu_lease import VISIBLE, leased_gpus, visible_gpus
+from slimwise.gpu_lease import VISIBLE, _lock, leased_gpus, visible_gpus
+
+_NOBODY = 65534
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +54,28 @@ os._exit(9)
     assert subprocess.run([sys.executable, "-c", source], check=False).returncode == 9
     with leased_gpus(3, tmp_path) as gpus:
         assert len(gpus) == 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_users_of_one_host_share_its_locks():
+    """On a cluster's node: the lock file that one user made lies in a public folder."""
+    with tempfile.TemporaryDirectory() as name:
+        public = Path(name)
+        public.chmod(0o1777)
+        with leased_gpus(1, public) as gpus:
+            (ours,) = gpus
+            os.seteuid(_NOBODY)
+            try:
+                assert _lock(public, ours) is None
+            finally:
+                os.seteuid(0)
+        os.seteuid(_NOBODY)
+        try:
+            lock = _lock(public, ours)
+        finally:
+            os.seteuid(0)
+        assert lock is not None
+        os.close(lock)
 
 
 def test_a_host_without_a_driver_is_told_so(monkeypatch):
