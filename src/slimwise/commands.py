@@ -244,7 +244,9 @@ COMMANDS = (
         (
             Flag("accuracy"),
             Flag("keep_set_overlap"),
+            Flag("overlap_by_layer"),
             Flag("grades", many=True),
+            Flag("stats"),
             Flag("scores"),
             Flag("distilled", many=True),
             Flag("out"),

@@ -1,5 +1,5 @@
 # REQUIRED INPUTS: {study}/70_evaluation/{decoder}/ of every decoder, 30_keep_sets/,
-#                  20_calibration/expert_scores.parquet, 10_backbone/backbone.json,
+#                  20_calibration/routing_stats.safetensors and expert_scores.parquet, 10_backbone/backbone.json,
 #                  50_distilled/{decoder}/ of every distilled decoder.
 # OUTPUTS: {study}/80_tables/*.csv and *.md, 80_figures/, and study.json, written last.
 TABLES = expand(
@@ -13,6 +13,7 @@ TABLES = expand(
         "categories",
         "findings",
         "keep_set_overlap",
+        "keep_set_overlap_by_layer",
         "stage_times",
     ],
     suffix=["csv", "md"],
@@ -23,7 +24,9 @@ FIGURES = expand(
         "accuracy_by_num_kept",
         "output_lengths",
         "expert_load",
+        "expert_load_by_component",
         "keep_set_overlap",
+        "keep_set_overlap_by_layer",
         "figure_3",
         "figure_5",
         "length_accuracy",
@@ -74,7 +77,9 @@ rule draw_figures:
     input:
         accuracy=paths.table("accuracy"),
         keep_set_overlap=paths.table("keep_set_overlap"),
+        overlap_by_layer=paths.table("keep_set_overlap_by_layer"),
         grades=GRADES,
+        stats=paths.routing_stats,
         scores=paths.expert_scores,
         distilled=[paths.trained(decoder) for decoder in study.distilled_decoders()],
     output:
@@ -90,7 +95,7 @@ rule draw_figures:
         code=code_digest("slimwise.report.figures.run"),
         out=paths.figures,
     shell:
-        "slimwise draw-figures --config {params.cfg:q} --accuracy {input.accuracy} --keep-set-overlap {input.keep_set_overlap} --grades {input.grades} --scores {input.scores} --distilled {input.distilled} --out {params.out} 2> {log}"
+        "slimwise draw-figures --config {params.cfg:q} --accuracy {input.accuracy} --keep-set-overlap {input.keep_set_overlap} --overlap-by-layer {input.overlap_by_layer} --grades {input.grades} --stats {input.stats} --scores {input.scores} --distilled {input.distilled} --out {params.out} 2> {log}"
 
 
 # The grades stand here too: a fresh clone has the tables but not what they were made from.

@@ -1,5 +1,6 @@
 """A made-up study, small but with every feature that tables and figures must cope with."""
 
+from dataclasses import fields
 from glob import glob
 from itertools import product
 from pathlib import Path
@@ -7,14 +8,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from slimwise.artifacts.backbone_record import BackboneRecord, write_backbone_record
 from slimwise.artifacts.distill_log import LOG_COLUMNS, LOG_NAME
 from slimwise.artifacts.expert_scores import write_expert_scores
 from slimwise.artifacts.grades import write_grades
 from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
+from slimwise.artifacts.routing_stats import write_routing_stats
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
+from slimwise.core.routing_stats import RoutingStats
 from slimwise.core.vocabulary import Criterion
 from slimwise.paths import PAPER_RESULTS, StudyPaths
 from slimwise.provenance import Provenance
@@ -102,6 +106,8 @@ def study(tmp_path, grades, scores, distill_log) -> StudyPaths:
     )
     write_backbone_record(paths.backbone_record, backbone, PROVENANCE)
     write_expert_scores(paths.expert_scores, scores, PROVENANCE)
+    stats = {name: _routing_stats(scores) for name in ("maths", "tools")}
+    write_routing_stats(paths.routing_stats, stats, PROVENANCE)
     for decoder, answers in grades.groupby("decoder"):
         write_grades(paths.grades(str(decoder)), answers.reset_index(drop=True), PROVENANCE)
     for criterion, num_kept in product((Criterion.MASS, Criterion.REAP), (32, 16)):
@@ -134,6 +140,11 @@ def tabulated(study) -> StudyPaths:
 
 def _files(pattern: Path) -> list[Path]:
     return sorted(Path(path) for path in glob(str(pattern)))
+
+
+def _routing_stats(scores: pd.DataFrame) -> RoutingStats:
+    tokens_LE = torch.tensor(scores["tokens"].to_numpy().reshape(3, 64))
+    return RoutingStats(*(tokens_LE.clone() for _ in fields(RoutingStats)))
 
 
 def _keep_set(scores: pd.DataFrame, criterion: Criterion, num_kept: int) -> KeepSetRecord:

@@ -14,6 +14,7 @@ from slimwise.report.tables.columns import (
     CATEGORY_COLUMNS,
     COMPARISON_COLUMNS,
     FINDING_COLUMNS,
+    OVERLAP_BY_LAYER_COLUMNS,
     OVERLAP_COLUMNS,
     STAGE_TIME_COLUMNS,
 )
@@ -24,6 +25,7 @@ def test_every_table_has_its_columns_its_provenance_and_its_twin(tabulated):
     tables = {
         "accuracy": (ACCURACY_COLUMNS, 7 * 2 * 2),
         "keep_set_overlap": (OVERLAP_COLUMNS, 2),
+        "keep_set_overlap_by_layer": (OVERLAP_BY_LAYER_COLUMNS, 2 * 3),
         "stage_times": (STAGE_TIME_COLUMNS, 1),
     }
     for name, (columns, num_rows) in tables.items():
@@ -59,7 +61,9 @@ def test_every_figure_in_every_configured_format_and_a_caption_each(tabulated):
         ReportConfig(figure_formats=("png", "pdf"), dpi=60, bootstrap_resamples=100),
         accuracy=tabulated.table("accuracy"),
         keep_set_overlap=tabulated.table("keep_set_overlap"),
+        overlap_by_layer=tabulated.table("keep_set_overlap_by_layer"),
         grades=[tabulated.grades(name) for name in ("full", "reap-m32", "reap-m16", "mass-m32")],
+        stats=tabulated.routing_stats,
         scores=tabulated.expert_scores,
         distilled=[tabulated.trained("reap-m32-kd_uniform")],
         out=tabulated.figures,

@@ -25,10 +25,11 @@ case $stage in
     grade-answers) files="$out ${out%/*}/disagreements.csv" ;;
     write-tables)
         files=$(echo $out/{accuracy,categories,findings,table_{1..4}}.{csv,md})
-        files="$files $(echo $out/{keep_set_overlap,stage_times}.{csv,md})" ;;
+        files="$files $(echo $out/{keep_set_overlap{,_by_layer},stage_times}.{csv,md})" ;;
     draw-figures)
-        files=$(echo $out/{accuracy_by_num_kept,output_lengths,expert_load,keep_set_overlap}.png)
+        files=$(echo $out/{accuracy_by_num_kept,output_lengths,expert_load{,_by_component}}.png)
         files="$files $(echo $out/{figure_3,figure_5,length_accuracy,distillation}.png)"
+        files="$files $(echo $out/keep_set_overlap{,_by_layer}.png)"
         files="$files $out/captions.json" ;;
     *) files=$out ;;
 esac

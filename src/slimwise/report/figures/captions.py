@@ -40,12 +40,25 @@ def figure_captions(accuracy: pd.DataFrame, grades: pd.DataFrame) -> dict[str, C
             "Heat map of layers by experts, from the most to the least loaded expert, and a bar "
             "for the effective number of experts of each layer.",
         ),
+        "expert_load_by_component": Caption(
+            "Load of the experts by component of the calibration mixture",
+            "Tokens routed to each expert over the layer's mean. The experts of a layer stand in "
+            "one order in all maps, by their load over all components together.",
+            "Heat maps of layers by experts, one for each component.",
+        ),
         "keep_set_overlap": Caption(
             "Agreement of the criteria on which experts to keep",
             "Jaccard index of the keep sets of two criteria: mean over layers, bars from the least "
             "to the greatest layer; the dashed line is what two random sets of that size share.",
             "Line plot of the Jaccard index, 0 to 1, against experts kept per layer, a line for "
             "each pair of criteria.",
+        ),
+        "keep_set_overlap_by_layer": Caption(
+            "Agreement of the criteria by layer",
+            "Jaccard index of the keep sets of two criteria in each layer, a panel for each number "
+            "of experts kept; the dashed line is what two random sets of that size share.",
+            "Line plots of the Jaccard index, 0 to 1, against the layer, a line for each pair of "
+            "criteria.",
         ),
         "figure_3": _training_free_caption(accuracy, study, Decoding.SAMPLED),
         "figure_5": _training_free_caption(accuracy, study, Decoding.GREEDY),

@@ -3,19 +3,31 @@
 Legend: L MoE layers, E experts.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import Collection, QuadMesh
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from slimwise.errors import ArtifactError
-from slimwise.report.figures.style import CRITERION_COLOURS, GREY, PAGE_WIDTH_IN, house_style
+from slimwise.report.figures.style import (
+    CRITERION_COLOURS,
+    GREY,
+    PAGE_WIDTH_IN,
+    house_style,
+    set_panel_title,
+)
+from slimwise.report.labels import benchmark_label
 from slimwise.report.order import NO_CRITERION
 
 _LAYER_HEIGHT_IN = 0.16
 _MAX_HEIGHT_IN = 5.0
+_SURROUND_HEIGHT_IN = 1.3
+_COMPONENT_COLUMNS = 3
 _LOAD_TICKS = {1 / 8: "1/8", 1 / 4: "1/4", 1 / 2: "1/2", 1: "1", 2: "2", 4: "4", 8: "8"}
 
 
@@ -28,24 +40,44 @@ def draw_expert_load(scores: pd.DataFrame) -> Figure:
     shares_LE = load_shares(scores)
     num_layers, num_experts = shares_LE.shape
     with house_style():
-        height = min(1.3 + _LAYER_HEIGHT_IN * num_layers, _MAX_HEIGHT_IN)
-        figure = Figure(figsize=(PAGE_WIDTH_IN, height), layout="constrained")
+        figure = Figure(figsize=(PAGE_WIDTH_IN, _height_in(num_layers)), layout="constrained")
         heat, effective = figure.subplots(1, 2, sharey=True, width_ratios=(4, 1))
-        _draw_loads(figure, heat, num_experts * shares_LE)
+        image = _draw_loads(heat, -np.sort(-num_experts * shares_LE, axis=1))
+        heat.set(xlabel="expert, by load within its layer", ylabel="MoE layer")
+        _add_scale(figure, image, [heat])
         _draw_effective(effective, effective_experts(shares_LE), num_experts)
+    return figure
+
+
+def draw_load_by_component(components: Mapping[str, np.ndarray]) -> Figure:
+    """A heat map for each component of the calibration mixture, from its tokens_LE.
+
+    In all of them the experts of a layer stand in one order, by their load over all components
+    together, so that an expert that serves one component is a dark cell in one map alone.
+    """
+    order_LE = np.argsort(-sum(components.values()), axis=1, kind="stable")
+    num_rows = -(-len(components) // _COMPONENT_COLUMNS)
+    num_columns = min(len(components), _COMPONENT_COLUMNS)
+    with house_style():
+        height = num_rows * _height_in(len(order_LE))
+        figure = Figure(figsize=(PAGE_WIDTH_IN, height), layout="constrained")
+        grid = figure.subplots(num_rows, num_columns, sharex=True, sharey=True, squeeze=False)
+        for axes in grid.flat[len(components) :]:
+            axes.set_visible(False)
+        for axes, (name, tokens_LE) in zip(grid.flat, components.items(), strict=False):
+            loads_LE = tokens_LE.shape[1] * _shares(tokens_LE)
+            _draw_loads(axes, np.take_along_axis(loads_LE, order_LE, axis=1))
+            set_panel_title(axes, benchmark_label(name), num_columns)
+        for axes in grid[:, 0]:
+            axes.set_ylabel("MoE layer")
+        figure.supxlabel("expert, by load over all components within its layer")
+        _add_scale(figure, grid[0, 0].collections[0], grid)
     return figure
 
 
 def load_shares(scores: pd.DataFrame) -> np.ndarray:
     """Each expert's share of its layer's routed tokens, [L, E]; rows sum to 1."""
-    tokens_LE = scores.pivot(index="layer", columns="expert", values="tokens").to_numpy(float)
-    totals_L = tokens_LE.sum(axis=1)
-    if not np.all(totals_L > 0):
-        raise ArtifactError(
-            f"expert scores: layer {int(np.argmin(totals_L > 0))} has no routed tokens, or lacks "
-            "experts. Run the collect_stats and score_experts rules again."
-        )
-    return tokens_LE / totals_L[:, None]
+    return _shares(scores.pivot(index="layer", columns="expert", values="tokens").to_numpy(float))
 
 
 def effective_experts(shares_LE: np.ndarray) -> np.ndarray:
@@ -54,23 +86,38 @@ def effective_experts(shares_LE: np.ndarray) -> np.ndarray:
     return np.exp(-(shares_LE * logs_LE).sum(axis=1))
 
 
-def _draw_loads(figure: Figure, axes: Axes, loads_LE: np.ndarray) -> None:
+def _shares(tokens_LE: np.ndarray) -> np.ndarray:
+    totals_L = tokens_LE.sum(axis=1)
+    if not np.all(totals_L > 0):
+        raise ArtifactError(
+            f"expert loads: layer {int(np.argmin(totals_L > 0))} has no routed tokens, or lacks "
+            "experts. Run the collect_stats and score_experts rules again."
+        )
+    return tokens_LE / totals_L[:, None]
+
+
+def _height_in(num_layers: int) -> float:
+    return min(_SURROUND_HEIGHT_IN + _LAYER_HEIGHT_IN * num_layers, _MAX_HEIGHT_IN)
+
+
+def _draw_loads(axes: Axes, loads_LE: np.ndarray) -> QuadMesh:
     num_layers, num_experts = loads_LE.shape
-    sorted_LE = -np.sort(-loads_LE, axis=1)
-    norm = LogNorm(min(_LOAD_TICKS), max(_LOAD_TICKS), clip=True)
     image = axes.pcolormesh(
         np.arange(num_experts + 1) + 0.5,
         np.arange(num_layers + 1) - 0.5,
-        sorted_LE,
-        norm=norm,
+        loads_LE,
+        norm=LogNorm(min(_LOAD_TICKS), max(_LOAD_TICKS), clip=True),
         cmap="RdBu_r",
         rasterized=True,
     )
-    axes.set(xlabel="expert, by load within its layer", ylabel="MoE layer")
-    axes.invert_yaxis()
+    axes.set_ylim(num_layers - 0.5, -0.5)
     axes.yaxis.set_major_locator(MaxNLocator(10, integer=True))
     axes.grid(visible=False)
-    bar = figure.colorbar(image, ax=axes, location="top", aspect=50, pad=0.02, extend="both")
+    return image
+
+
+def _add_scale(figure: Figure, image: Collection, panels: np.ndarray | list[Axes]) -> None:
+    bar = figure.colorbar(image, ax=panels, location="top", aspect=50, pad=0.02, extend="both")
     bar.set_ticks(list(_LOAD_TICKS), labels=list(_LOAD_TICKS.values()))
     bar.minorticks_off()
     bar.set_label("load (tokens routed to the expert / layer's mean)")

@@ -10,6 +10,7 @@ from slimwise.artifacts.captions import write_captions
 from slimwise.artifacts.distill_log import LOG_NAME, read_distill_log
 from slimwise.artifacts.expert_scores import read_expert_scores
 from slimwise.artifacts.grades import read_grades
+from slimwise.artifacts.routing_sums import read_routing_sums
 from slimwise.artifacts.tables import read_table
 from slimwise.core.vocabulary import DecoderId, Decoding
 from slimwise.provenance import current_provenance
@@ -18,14 +19,18 @@ from slimwise.report.config import ReportConfig
 from slimwise.report.figures.accuracy_by_num_kept import draw_accuracy_by_num_kept
 from slimwise.report.figures.captions import figure_captions
 from slimwise.report.figures.distillation import draw_distillation
-from slimwise.report.figures.expert_load import draw_expert_load
-from slimwise.report.figures.keep_set_overlap import draw_keep_set_overlap
+from slimwise.report.figures.expert_load import draw_expert_load, draw_load_by_component
+from slimwise.report.figures.keep_set_overlap import draw_keep_set_overlap, draw_overlap_by_layer
 from slimwise.report.figures.length_accuracy import draw_length_accuracy
 from slimwise.report.figures.output_lengths import draw_output_lengths
 from slimwise.report.figures.style import save_figure
 from slimwise.report.figures.training_free import draw_training_free
 from slimwise.report.statistics.bootstrap import Bootstrap
-from slimwise.report.tables.columns import ACCURACY_COLUMNS, OVERLAP_COLUMNS
+from slimwise.report.tables.columns import (
+    ACCURACY_COLUMNS,
+    OVERLAP_BY_LAYER_COLUMNS,
+    OVERLAP_COLUMNS,
+)
 
 log = logging.getLogger(__name__)
 
@@ -35,17 +40,22 @@ def draw_figures(
     *,
     accuracy: Path,
     keep_set_overlap: Path,
+    overlap_by_layer: Path,
     grades: Sequence[Path],
+    stats: Path,
     scores: Path,
     distilled: Sequence[Path],
     out: Path,
 ) -> None:
     """Every figure in the folder out, and captions.json with what is to be said of each.
 
-    accuracy and keep_set_overlap are the CSV tables that write_tables wrote; distilled are the
-    manifests of the distilled decoders, beside which their logs lie.
+    accuracy, keep_set_overlap and overlap_by_layer are CSV tables that write_tables wrote; stats
+    are the routing statistics; distilled are the manifests of the distilled decoders, beside which
+    their logs lie.
     """
     overlap = read_table(keep_set_overlap, OVERLAP_COLUMNS)
+    by_layer = read_table(overlap_by_layer, OVERLAP_BY_LAYER_COLUMNS)
+    components = {name: sums["tokens_LE"] for name, sums in read_routing_sums(stats).items()}
     accuracies = read_table(accuracy, ACCURACY_COLUMNS)
     graded = pd.concat([read_grades(path) for path in grades], ignore_index=True)
     answers = comparable_answers(graded)
@@ -54,7 +64,9 @@ def draw_figures(
         "accuracy_by_num_kept": draw_accuracy_by_num_kept(accuracies),
         "output_lengths": draw_output_lengths(answers),
         "expert_load": draw_expert_load(read_expert_scores(scores)),
+        "expert_load_by_component": draw_load_by_component(components),
         "keep_set_overlap": draw_keep_set_overlap(overlap),
+        "keep_set_overlap_by_layer": draw_overlap_by_layer(by_layer),
         "figure_3": draw_training_free(accuracies, answers, Decoding.SAMPLED, bootstrap),
         "figure_5": draw_training_free(accuracies, answers, Decoding.GREEDY, bootstrap),
         "length_accuracy": draw_length_accuracy(accuracies),

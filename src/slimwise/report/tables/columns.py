@@ -68,4 +68,13 @@ OVERLAP_COLUMNS = (
     "jaccard_min",
     "jaccard_max",
 )
+OVERLAP_BY_LAYER_COLUMNS = (
+    "backbone",
+    "criterion_a",
+    "criterion_b",
+    "num_kept",
+    "num_experts",
+    "layer",
+    "jaccard",
+)
 STAGE_TIME_COLUMNS = ("stage", "seconds")

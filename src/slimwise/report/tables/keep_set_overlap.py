@@ -1,6 +1,6 @@
 """How much two criteria agree on which experts to keep."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import pandas as pd
@@ -9,7 +9,9 @@ from slimwise.artifacts.keep_set import KeepSetRecord
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import Criterion
 from slimwise.report.order import in_table_order
-from slimwise.report.tables.columns import OVERLAP_COLUMNS
+from slimwise.report.tables.columns import OVERLAP_BY_LAYER_COLUMNS, OVERLAP_COLUMNS
+
+_PAIR = ("criterion_a", "criterion_b", "num_kept")
 
 
 def overlap_table(records: Sequence[KeepSetRecord], *, backbone: str) -> pd.DataFrame:
@@ -17,15 +19,27 @@ def overlap_table(records: Sequence[KeepSetRecord], *, backbone: str) -> pd.Data
 
     Empty if no two criteria keep the same number of experts.
     """
-    by_vocabulary = sorted(records, key=lambda record: list(Criterion).index(record.criterion))
     rows = [
-        _row(first, second, backbone)
-        for first, second in combinations(by_vocabulary, 2)
-        if first.keep_set.num_kept_per_layer == second.keep_set.num_kept_per_layer
-        and first.criterion is not second.criterion
+        {
+            **_named(first, second, backbone),
+            "jaccard_mean": sum(jaccard) / len(jaccard),
+            "jaccard_min": min(jaccard),
+            "jaccard_max": max(jaccard),
+        }
+        for first, second in _pairs(records)
+        for jaccard in [jaccard_by_layer(first.keep_set, second.keep_set)]
     ]
-    table = pd.DataFrame(rows, columns=list(OVERLAP_COLUMNS))
-    return in_table_order(table, ("criterion_a", "criterion_b", "num_kept"))
+    return in_table_order(pd.DataFrame(rows, columns=list(OVERLAP_COLUMNS)), _PAIR)
+
+
+def overlap_by_layer_table(records: Sequence[KeepSetRecord], *, backbone: str) -> pd.DataFrame:
+    """The Jaccard index itself: one row per pair of criteria, equal m' and layer."""
+    rows = [
+        {**_named(first, second, backbone), "layer": layer, "jaccard": jaccard}
+        for first, second in _pairs(records)
+        for layer, jaccard in enumerate(jaccard_by_layer(first.keep_set, second.keep_set))
+    ]
+    return in_table_order(pd.DataFrame(rows, columns=list(OVERLAP_BY_LAYER_COLUMNS)), _PAIR)
 
 
 def jaccard_by_layer(first: KeepSet, second: KeepSet) -> tuple[float, ...]:
@@ -34,8 +48,16 @@ def jaccard_by_layer(first: KeepSet, second: KeepSet) -> tuple[float, ...]:
     return tuple(len({*ours} & {*theirs}) / len({*ours} | {*theirs}) for ours, theirs in layers)
 
 
-def _row(first: KeepSetRecord, second: KeepSetRecord, backbone: str) -> dict[str, object]:
-    jaccard = jaccard_by_layer(first.keep_set, second.keep_set)
+def _pairs(records: Sequence[KeepSetRecord]) -> Iterator[tuple[KeepSetRecord, KeepSetRecord]]:
+    """Keep sets of two criteria that keep as many experts in every layer."""
+    by_vocabulary = sorted(records, key=lambda record: list(Criterion).index(record.criterion))
+    for first, second in combinations(by_vocabulary, 2):
+        counts = [record.keep_set.num_kept_per_layer for record in (first, second)]
+        if counts[0] == counts[1] and first.criterion is not second.criterion:
+            yield first, second
+
+
+def _named(first: KeepSetRecord, second: KeepSetRecord, backbone: str) -> dict[str, object]:
     counts = first.keep_set.num_kept_per_layer
     return {
         "backbone": backbone,
@@ -43,7 +65,4 @@ def _row(first: KeepSetRecord, second: KeepSetRecord, backbone: str) -> dict[str
         "criterion_b": str(second.criterion),
         "num_kept": sum(counts) / len(counts),
         "num_experts": first.keep_set.num_experts,
-        "jaccard_mean": sum(jaccard) / len(jaccard),
-        "jaccard_min": min(jaccard),
-        "jaccard_max": max(jaccard),
     }

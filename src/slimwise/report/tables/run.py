@@ -24,12 +24,13 @@ from slimwise.report.tables.columns import (
     CATEGORY_COLUMNS,
     COMPARISON_COLUMNS,
     FINDING_COLUMNS,
+    OVERLAP_BY_LAYER_COLUMNS,
     OVERLAP_COLUMNS,
     STAGE_TIME_COLUMNS,
 )
 from slimwise.report.tables.comparison import comparison_table
 from slimwise.report.tables.findings import NO_FINDINGS, findings_table
-from slimwise.report.tables.keep_set_overlap import overlap_table
+from slimwise.report.tables.keep_set_overlap import overlap_by_layer_table, overlap_table
 from slimwise.report.tables.paper_tables import PAPER_TABLES
 from slimwise.report.tables.stage_times import stage_times
 
@@ -60,6 +61,7 @@ def write_tables(
     accuracies = accuracy_table(answers, backbone=model.name, num_experts=model.shape.num_experts)
     here = _origin_columns(current_provenance())
     overlaps = overlap_table(records, backbone=model.name).assign(**here)
+    by_layer = overlap_by_layer_table(records, backbone=model.name).assign(**here)
     times = stage_times(benchmarks, setup_record).assign(**here)
     categories = categories_table(accuracies, answers)
     findings = findings_table(accuracies, answers)
@@ -74,6 +76,7 @@ def write_tables(
         ),
         Table("findings", findings, FINDING_COLUMNS, NO_FINDINGS if findings.empty else None),
         Table("keep_set_overlap", overlaps, OVERLAP_COLUMNS),
+        Table("keep_set_overlap_by_layer", by_layer, OVERLAP_BY_LAYER_COLUMNS),
         Table("stage_times", times, STAGE_TIME_COLUMNS),
     )
     write_table_files(tables, out, config.table_digits)

@@ -3,8 +3,8 @@ import pytest
 from slimwise.artifacts.keep_set import KeepSetRecord
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import Criterion
-from slimwise.report.tables.columns import OVERLAP_COLUMNS
-from slimwise.report.tables.keep_set_overlap import overlap_table
+from slimwise.report.tables.columns import OVERLAP_BY_LAYER_COLUMNS, OVERLAP_COLUMNS
+from slimwise.report.tables.keep_set_overlap import overlap_by_layer_table, overlap_table
 
 
 def record(criterion: Criterion, *kept: tuple[int, ...]) -> KeepSetRecord:
@@ -44,3 +44,15 @@ def test_one_criterion_gives_an_empty_table():
     rows = overlap_table([record(Criterion.REAP, (0, 1))], backbone="mini")
     assert rows.empty
     assert list(rows.columns) == list(OVERLAP_COLUMNS)
+
+
+def test_each_layer_has_a_row():
+    rows = overlap_by_layer_table(
+        [
+            record(Criterion.REAP, (0, 1, 2), (0, 1, 2)),
+            record(Criterion.MASS, (0, 1, 2), (2, 3, 4)),
+        ],
+        backbone="mini",
+    )
+    assert list(rows.columns) == list(OVERLAP_BY_LAYER_COLUMNS)
+    assert rows[["layer", "jaccard"]].to_numpy().tolist() == [[0, 1.0], [1, 0.2]]
