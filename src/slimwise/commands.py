@@ -207,6 +207,38 @@ COMMANDS = (
         ),
     ),
     Command(
+        "sweep-throughput",
+        "Measure the throughput of one decoder under a ladder of loads.",
+        "slimwise.sweep.run:run",
+        "slimwise.sweep.config:LoadConfig",
+        (
+            Flag("serving", slice="slimwise.engine.config:ServingConfig"),
+            Flag("backbone"),
+            Flag("checkpoint", default=_nothing),
+            Flag("pool", many=True, default=tuple),
+            Flag(
+                "disaggregation",
+                slice="slimwise.engine.config:DisaggregationConfig",
+                default=_nothing,
+            ),
+            Flag("decoder", DecoderId.parse),
+            Flag("out"),
+            Flag("work"),
+        ),
+    ),
+    Command(
+        "measure-throughput",
+        "Measure the throughput of one deployment outside a study.",
+        "slimwise.sweep.alone:run",
+        "slimwise.sweep.config:DeploymentConfig",
+        (
+            Flag("endpoint", str, default=_nothing),
+            Flag("commit", str, default=_nothing),
+            Flag("out"),
+            Flag("work"),
+        ),
+    ),
+    Command(
         "cross-check-scores",
         "Set our scores of the full decoder beside lm-eval's.",
         "slimwise.cross_check.run:run",

@@ -1,0 +1,50 @@
+"""Model folders from which vLLM serves a shape with random weights (`--load-format dummy`)."""
+
+import json
+from pathlib import Path
+
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from transformers import PreTrainedTokenizerFast
+
+from slimwise.artifacts.checkpoint_digest import checkpoint_digest
+from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
+from slimwise.backbones.config_keys import count
+from slimwise.backbones.registry import backbone_for, inspect_checkpoint
+from slimwise.core.keep_set import KeepSet
+from slimwise.core.vocabulary import Criterion
+from slimwise.provenance import current_provenance
+
+
+def write_random_model(config_file: Path, num_experts: int | None, folder: Path) -> Path:
+    """The folder of the configuration's model, with that many experts a layer unless null.
+
+    Its vocabulary is a word for each id, so that text of n words is a prompt of n tokens. Its file
+    of weights is empty: it marks the folder as a model's.
+    """
+    config = json.loads(config_file.read_text("utf-8"))
+    if num_experts is not None:
+        config = backbone_for(config["model_type"]).pruned_config(config, num_experts)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config, indent=1), "utf-8")
+    save_file({}, folder / "model.safetensors")
+    size = count(config.get("text_config", config), "vocab_size")
+    words = Tokenizer(WordLevel({f"w{number}": number for number in range(size)}, unk_token="w0"))
+    words.pre_tokenizer = WhitespaceSplit()
+    PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
+    return folder
+
+
+def write_even_keep_set(model: Path, num_kept: int, path: Path) -> Path:
+    """A keep set of the folder's model that keeps experts at equal distances in every layer."""
+    found = inspect_checkpoint(model)
+    total = found.shape.num_experts
+    kept = tuple(total * number // num_kept for number in range(num_kept))
+    keep_set = KeepSet((kept,) * found.shape.num_layers, total, found.shape.top_k)
+    model_type = found.config["model_type"]
+    record = KeepSetRecord(keep_set, Criterion.FREQUENCY, checkpoint_digest(model), model_type)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_keep_set(path, record, current_provenance())
+    return path

@@ -1,0 +1,66 @@
+"""Stage sweep-throughput: one decoder of a study under every load."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from slimwise.artifacts.atomic import atomic_file
+from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
+from slimwise.config_digest import config_digest
+from slimwise.core.vocabulary import DecoderId
+from slimwise.engine.config import DisaggregationConfig, ServingConfig
+from slimwise.provenance import code_digest
+from slimwise.sweep.config import LoadConfig
+from slimwise.sweep.deployments import swept_decoder
+from slimwise.sweep.measure import Setup, measure
+from slimwise.sweep.point_log import PointLog
+from slimwise.sweep.points import points
+from slimwise.work_directory import work_directory
+
+_CODE = ("slimwise.sweep.run", "slimwise_vllm.plugin")
+
+
+def run(
+    config: LoadConfig,
+    *,
+    serving: ServingConfig,
+    backbone: Path,
+    checkpoint: Path | None = None,
+    pool: Sequence[Path] = (),
+    disaggregation: DisaggregationConfig | None = None,
+    decoder: DecoderId,
+    out: Path,
+    work: Path,
+) -> None:
+    """Write the decoder's rows, JSON lines; a killed run resumes with the points it lacks.
+
+    The files name the decoder as for generate-answers: none for the full one, the manifest of its
+    checkpoint, or its keep set and, if it is distilled, the manifest of what was trained. With
+    disaggregation, the backbone prefills and the checkpoint decodes.
+    """
+    record = read_backbone_record(backbone)
+    is_apart = disaggregation is not None
+    swept = swept_decoder(record, decoder, checkpoint=checkpoint, pool=pool, is_apart=is_apart)
+    files = [path for path in (checkpoint, *pool) if path is not None]
+    with work_directory(work) as folder:
+        setup = Setup(serving, disaggregation or DisaggregationConfig(), folder / "servers")
+        identity = _identity(config, serving, record, files)
+        wanted = list(points(config, swept, identity))
+        log = PointLog(folder / "points.jsonl")
+        measure(wanted, swept, setup, log)
+        rows = [{**log.row(point.digest), "decoder": str(decoder)} for point in wanted]
+        with atomic_file(out) as temporary:
+            temporary.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+
+
+def _identity(
+    config: LoadConfig, serving: ServingConfig, record: BackboneRecord, files: Sequence[Path]
+) -> str:
+    """Digest of all that shapes a point beside its place on the ladder."""
+    return config_digest(
+        config.model_copy(update={"concurrency": (), "prefill_requests": 0}),
+        serving.model_dump_json(),
+        record.digest,
+        *(path.read_text("utf-8") for path in files),
+        *map(code_digest, _CODE),
+    )
