@@ -19,6 +19,8 @@ measured = StudyPaths.of(MEASURED_STUDY)
 check_if_known(
     study.selection, name=study.backbone.name, backbone=paths.backbone_record
 )
+# Pruning waits for the full model's score only where the study says what it must be.
+FLOOR = paths.floor_record if study.backbone.accuracy_floors else []
 PRUNED = "{criterion}-m{num_kept}"
 DISTILLED = "{criterion}-m{num_kept}-kd_{rule}"
 server_resources = study.resources.model_job(study.serving.gpus)

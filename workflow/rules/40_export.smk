@@ -1,5 +1,6 @@
 # REQUIRED INPUTS: {study}/30_keep_sets/{criterion}-m{num_kept}.json, 10_backbone/backbone.json, and
-#                  accuracy_floor.json beside it: nothing is pruned unless the full model passes;
+#                  accuracy_floor.json beside it, where the study names floors: nothing is
+#                  pruned unless the full model passes;
 #                  for a distilled decoder 50_distilled/{decoder}/manifest.json.
 # OUTPUTS: {study}/40_checkpoints/{decoder}/, whose manifest.json is written last.
 #          h200/40_checkpoints/export_speed.jsonl, with room for a checkpoint and two pruned ones.
@@ -9,7 +10,7 @@ rule export_decoder:
     input:
         backbone=paths.backbone_record,
         keep_set=paths.keep_set("{criterion}", "{num_kept}"),
-        floor=paths.floor_record,
+        floor=FLOOR,
     output:
         manifest=paths.checkpoint(PRUNED),
     log:

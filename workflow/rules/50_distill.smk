@@ -1,4 +1,4 @@
-# REQUIRED INPUTS: {study}/10_backbone/backbone.json, accuracy_floor.json beside it,
+# REQUIRED INPUTS: {study}/10_backbone/backbone.json, accuracy_floor.json where floors are named,
 #                  30_keep_sets/{criterion}-m{num_kept}.json, and the tensors that ship for the
 #                  decoder, if any do.
 # OUTPUTS: {study}/50_distilled/{criterion}-m{num_kept}-kd_{rule}/: trained.safetensors,
@@ -10,7 +10,7 @@ rule distill_decoder:
         embedded_files,
         backbone=paths.backbone_record,
         keep_set=paths.keep_set("{criterion}", "{num_kept}"),
-        floor=paths.floor_record,
+        floor=FLOOR,
     output:
         manifest=paths.trained(DISTILLED),
     log:

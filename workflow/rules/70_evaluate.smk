@@ -54,7 +54,7 @@ rule generate_colocated_answers:
     input:
         backbone=paths.backbone_record,
         keep_set=paths.keep_set("{criterion}", "{num_kept}"),
-        floor=paths.floor_record,
+        floor=FLOOR,
     output:
         samples=paths.samples(paths.colocated(PRUNED)),
     log:
@@ -105,7 +105,7 @@ rule generate_disaggregated_answers:
     input:
         backbone=paths.backbone_record,
         manifest=paths.checkpoint("{pruned}"),
-        floor=paths.floor_record,
+        floor=FLOOR,
     output:
         samples=paths.samples(paths.disaggregated("{pruned}")),
     log:
