@@ -11,6 +11,8 @@ from slimwise.errors import ArtifactError
 from slimwise.provenance import Provenance
 
 MANIFEST_NAME = "manifest.json"
+CHECKPOINT_SCHEMA = "slimwise.pruned_checkpoint/1"
+"""Of the manifest of an exported checkpoint."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 

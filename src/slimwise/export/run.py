@@ -8,7 +8,7 @@ from slimwise.artifacts.atomic import atomic_directory
 from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
 from slimwise.artifacts.checkpoint_digest import check_unchanged
 from slimwise.artifacts.keep_set import KeepSetRecord, read_keep_set
-from slimwise.artifacts.manifest import write_manifest
+from slimwise.artifacts.manifest import CHECKPOINT_SCHEMA, write_manifest
 from slimwise.artifacts.weight_files import read_weights
 from slimwise.backbones.registry import InspectedCheckpoint, inspect_checkpoint
 from slimwise.core.keep_set import KeepSet
@@ -25,7 +25,6 @@ from slimwise.export.plan import PlannedTensor, plan_shards, plan_tensors
 from slimwise.export.shards import write_shards
 from slimwise.export.trained import widen_config, with_trained
 from slimwise.export.verify import verify_checkpoint
-from slimwise.export.verify_model import SCHEMA
 from slimwise.provenance import current_provenance
 
 logger = logging.getLogger(__name__)
@@ -56,7 +55,7 @@ def run(
         if trained is not None:
             widen_config(folder)
         verify_checkpoint(folder, planned)
-        write_manifest(folder, SCHEMA, current_provenance(), _summary(chosen), digests)
+        write_manifest(folder, CHECKPOINT_SCHEMA, current_provenance(), _summary(chosen), digests)
     _log_speed(planned, chosen.keep_set, time.perf_counter() - started)
 
 

@@ -2,12 +2,10 @@
 
 from pathlib import Path
 
-from slimwise.artifacts.manifest import MANIFEST_NAME, verify_manifest
+from slimwise.artifacts.manifest import CHECKPOINT_SCHEMA, MANIFEST_NAME, verify_manifest
 from slimwise.artifacts.strict_json import parse_json
 from slimwise.artifacts.weight_files import read_weights
 from slimwise.export.verify import verify_folder
-
-SCHEMA = "slimwise.pruned_checkpoint/1"
 
 
 def verify_model(folder: Path) -> str:
@@ -18,7 +16,7 @@ def verify_model(folder: Path) -> str:
     found = verify_folder(folder)
     has_manifest = _is_exported(folder)
     if has_manifest:
-        verify_manifest(folder, SCHEMA)
+        verify_manifest(folder, CHECKPOINT_SCHEMA)
     entries = read_weights(folder).values()
     shape = found.shape
     size_gib = sum(entry.num_bytes for entry in entries) / 2**30
@@ -34,4 +32,4 @@ def _is_exported(folder: Path) -> bool:
         content = parse_json((folder / MANIFEST_NAME).read_bytes())
     except (OSError, ValueError):
         return False
-    return isinstance(content, dict) and content.get("schema") == SCHEMA
+    return isinstance(content, dict) and content.get("schema") == CHECKPOINT_SCHEMA

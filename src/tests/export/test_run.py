@@ -10,12 +10,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from slimwise.artifacts.keep_set import read_keep_set
-from slimwise.artifacts.manifest import verify_manifest
+from slimwise.artifacts.manifest import CHECKPOINT_SCHEMA, verify_manifest
 from slimwise.artifacts.weight_files import read_weights
 from slimwise.backbones.base import ExpertStack, SingleExpert
 from slimwise.backbones.registry import inspect_checkpoint
 from slimwise.errors import ArtifactError, CheckpointError, KeepSetError
-from slimwise.export.verify_model import SCHEMA
 
 ALL = (tuple(range(16)),) * 2
 KEPT = ((0, 1, 5, 6, 9, 15), (2, 3, 4, 7, 11, 12))
@@ -61,7 +60,7 @@ def test_manifest_comes_last_and_other_files_travel(tiny_checkpoint, export):
     (folder / "templates" / "chat.jinja").write_text("{{ messages }}")
     (folder / "pytorch_model.bin").touch()
     pruned = export(folder)
-    payload = verify_manifest(pruned, SCHEMA)
+    payload = verify_manifest(pruned, CHECKPOINT_SCHEMA)
     assert payload["num_kept"] == 6
     assert set(payload["files"]) == {
         "config.json",

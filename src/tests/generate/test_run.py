@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from slimwise.artifacts.manifest import CHECKPOINT_SCHEMA, MANIFEST_NAME, write_manifest
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.artifacts.samples import read_samples
 from slimwise.core.vocabulary import Criterion, DecoderId, Distillation, ServingMode
@@ -10,10 +11,17 @@ from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.decode_audit import DecodeCounts
 from slimwise.engine.deployment import RunningDeployment
 from slimwise.engine.process import RunningServers
-from slimwise.errors import BackboneError, ConfigError, EngineError, InvalidAnswersError
+from slimwise.errors import (
+    ArtifactError,
+    BackboneError,
+    ConfigError,
+    EngineError,
+    InvalidAnswersError,
+)
 from slimwise.generate.config import EvaluationConfig
 from slimwise.generate.run import run
 from slimwise.paths import EMBEDDED_CHECKPOINT
+from slimwise.provenance import Provenance
 
 CONFIG = EvaluationConfig(
     benchmarks=("mini_maths", "mini_tools"),
@@ -159,7 +167,30 @@ def test_the_floor_asks_more_items_greedily_only(decoder, generate):
 
 
 @pytest.fixture
-def apart(decoder, monkeypatch, tmp_path):
+def exported(tmp_path) -> Path:
+    """The manifest of a checkpoint's folder."""
+    folder = tmp_path / "exported"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    write_manifest(folder, CHECKPOINT_SCHEMA, Provenance("", "", "", {}, ""))
+    return folder / MANIFEST_NAME
+
+
+@pytest.mark.parametrize("change", ["{ }", None])
+def test_a_checkpoint_that_changed_is_refused_before_a_server_starts(
+    decoder, generate, exported, change
+):
+    if change is None:
+        (exported.parent / "notes.txt").touch()
+    else:
+        (exported.parent / "config.json").write_text(change)
+    with pytest.raises(ArtifactError, match=r"config.json has changed|notes.txt is not listed"):
+        generate(decoder=REAP, checkpoint=exported)
+    assert decoder.starts == 0
+
+
+@pytest.fixture
+def apart(decoder, monkeypatch, exported):
     """Stands in for a deployment with a decode server, whose counts a test may change."""
     counted = [
         DecodeCounts(7, 7, 0, 99, 1, 0),
@@ -169,13 +200,12 @@ def apart(decoder, monkeypatch, tmp_path):
     @contextmanager
     def serve(prefill, decode, serving, layout, folder):
         decoder.starts += 1
-        assert (prefill.folder, decode.folder) == (EMBEDDED_CHECKPOINT.resolve(), tmp_path)
+        assert (prefill.folder, decode.folder) == (EMBEDDED_CHECKPOINT.resolve(), exported.parent)
         url = f"http://127.0.0.1:{decoder.server_port}"
         yield RunningDeployment(url, (), (), (), RunningServers())
 
     monkeypatch.setattr("slimwise.generate.run.serve_disaggregated", serve)
     monkeypatch.setattr("slimwise.generate.run.decode_counts", lambda *_: counted.pop(0))
-    (tmp_path / "config.json").write_text("{}")
     return counted
 
 
@@ -185,19 +215,19 @@ DISAGGREGATED = {
 }
 
 
-def test_a_disaggregated_decoder_is_asked_in_its_one_mode(apart, generate, tmp_path):
-    samples = generate(checkpoint=tmp_path / "manifest.json", **DISAGGREGATED)
+def test_a_disaggregated_decoder_is_asked_in_its_one_mode(apart, generate, exported):
+    samples = generate(checkpoint=exported, **DISAGGREGATED)
     assert set(samples["deployment"]) == {"disaggregated"}
     assert set(samples["mode"]) == {"slimwise"}
     assert len(samples) == NUM_ANSWERS
 
 
 def test_answers_of_a_decode_server_that_prefilled_are_refused_and_forgotten(
-    apart, decoder, generate, tmp_path
+    apart, decoder, generate, tmp_path, exported
 ):
     apart[1] = DecodeCounts(7 + NUM_ANSWERS, 7 + 2 * NUM_ANSWERS, 0, 99, 1, 0)
     with pytest.raises(InvalidAnswersError, match=f"{NUM_ANSWERS} prompt tokens beyond the last"):
-        generate(checkpoint=tmp_path / "manifest.json", **DISAGGREGATED)
+        generate(checkpoint=exported, **DISAGGREGATED)
     assert not (tmp_path / "samples.parquet").exists()
     assert not list((tmp_path / "work").glob("answers-*"))
 
