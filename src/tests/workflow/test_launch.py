@@ -83,6 +83,27 @@ def test_a_killed_run_leaves_nothing_locked(launch):
     assert not list(locks.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("words", "cores"),
+    [
+        ([], ["--cores", "all"]),
+        (["--configfile", "config/smoke.yaml"], ["--cores", "all"]),
+        (["-c2"], []),
+        (["--profile", "workflow/profiles/slurm"], []),
+    ],
+)
+def test_all_cores_of_this_machine_unless_told_where_jobs_run(launch, monkeypatch, words, cores):
+    become = []
+    monkeypatch.setenv("SLIMWISE_ENGINE", "")
+    monkeypatch.setattr(launch, "_ensure_environment", lambda _: None)
+    monkeypatch.setattr(launch, "_clear_killed_run", lambda: None)
+    monkeypatch.setattr(launch, "_become", lambda *words: become.extend(words))
+    monkeypatch.setattr(launch.os, "chdir", lambda _: None)
+    monkeypatch.setattr(sys, "argv", ["launch.py", "run", *words])
+    launch.main()
+    assert become[4:] == [*cores, *words]
+
+
 def test_an_old_python_is_told_so(launch, monkeypatch):
     monkeypatch.setattr(launch, "OLDEST_PYTHON", (99, 0))
     monkeypatch.setattr(sys, "argv", ["launch.py", "test"])
