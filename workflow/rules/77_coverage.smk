@@ -1,11 +1,13 @@
 # REQUIRED INPUTS: {study}/10_backbone/backbone.json, {study}/70_evaluation/full/samples.parquet.
-# OUTPUTS: {study}/80_tables/coverage.csv and .md, 80_figures/coverage, where coverage.batches names
-#          any.
-COVERAGE = (
-    expand(paths.figure("coverage", "{suffix}"), suffix=study.report.figure_formats)
-    if study.coverage.batches
-    else []
+# OUTPUTS: {study}/80_tables/coverage.csv and .md, 80_figures/coverage and coverage_captions.json,
+#          where coverage.batches names any.
+COVERAGE = expand(paths.table("coverage", "{suffix}"), suffix=["csv", "md"])
+COVERAGE += expand(
+    paths.figure("coverage", "{suffix}"), suffix=study.report.figure_formats
 )
+COVERAGE.append(paths.figure("coverage_captions", "json"))
+if not study.coverage.batches:
+    COVERAGE = []
 
 
 rule measure_coverage:
@@ -34,6 +36,7 @@ rule draw_coverage:
         coverage=paths.table("coverage"),
     output:
         expand(paths.figure("coverage", "{suffix}"), suffix=study.report.figure_formats),
+        captions=paths.figure("coverage_captions", "json"),
     log:
         paths.log("draw_coverage"),
     benchmark:

@@ -44,6 +44,16 @@ def read_json_record(path: Path, schema: str) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key not in _OWN_KEYS}
 
 
+def read_json_provenance(path: Path) -> Provenance:
+    """Where the record came from; ArtifactError if the file is missing or does not say."""
+    try:
+        return Provenance(**parse_json(path.read_bytes())["provenance"])
+    except (OSError, ValueError, KeyError, TypeError) as failure:
+        raise ArtifactError(
+            f"cannot read the provenance of {path}: {failure}. Run the rule that writes it again."
+        ) from failure
+
+
 def write_typed_record(path: Path, schema: str, value: object, provenance: Provenance) -> None:
     """Write a dataclass whose fields are numbers, words, paths, tuples or such dataclasses."""
     payload = TypeAdapter(type(value)).dump_python(value, mode="json")

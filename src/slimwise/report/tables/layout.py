@@ -20,8 +20,9 @@ _PAPER_COLUMNS = ["paper_accuracy", "paper_length_p50_tokens", "paper_length_p90
 
 @dataclass(frozen=True)
 class Block:
-    """One quantity of a table: what it is, and how a row of the comparison shows it."""
+    """One quantity of a table: a word for it, what it is, and how a row of cells shows it."""
 
+    name: str
     heading: str
     cell: Callable[[Row], str]
 
@@ -97,42 +98,54 @@ def in_paper_layout(
         table = _block_table(rows, block, leading)
         if table:
             parts += [f"**{block.heading}**\n", table]
-    return "\n".join([*parts, *_notes(rows)])
+    return "\n".join([*parts, *(f"{note}\n" for note in notes(rows))])
 
 
-def _block_table(rows: pd.DataFrame, block: Block, leading: Callable[[Row], dict[str, str]]) -> str:
-    """One line for each use of a decoder that has a cell on any benchmark."""
-    lines = []
+def block_cells(
+    rows: pd.DataFrame, block: Block, leading: Callable[[Row], dict[str, str]]
+) -> pd.DataFrame:
+    """Cells as text: one line for each use of a decoder that has a cell on any benchmark.
+
+    A line's index is that of its first row.
+    """
+    lines = {}
     for _, line in rows.groupby(_LINE, sort=False):
         settings = line.to_dict("records")
         cells = {benchmark_label(row["benchmark"]): block.cell(row) for row in settings}
         if any(cells.values()):
-            lines.append({**leading(settings[0]), **cells})
-    if not lines:
-        return ""
-    benchmarks = [benchmark_label(name) for name in rows["benchmark"].unique()]
-    names = [*leading(rows.iloc[0].to_dict()), *benchmarks]
-    cells = pd.DataFrame(lines, columns=names).fillna("")
-    return markdown_table(cells, [name in benchmarks for name in names])
+            lines[line.index[0]] = {**leading(settings[0]), **cells}
+    names = [*leading(rows.iloc[0].to_dict()), *benchmark_columns(rows)]
+    return pd.DataFrame(list(lines.values()), index=list(lines), columns=names).fillna("")
 
 
-def _notes(rows: pd.DataFrame) -> Iterator[str]:
+def benchmark_columns(rows: pd.DataFrame) -> list[str]:
+    """The columns that hold numbers, one a benchmark, in order."""
+    return [benchmark_label(name) for name in rows["benchmark"].unique()]
+
+
+def _block_table(rows: pd.DataFrame, block: Block, leading: Callable[[Row], dict[str, str]]) -> str:
+    cells = block_cells(rows, block, leading)
+    benchmarks = benchmark_columns(rows)
+    return "" if cells.empty else markdown_table(cells, [name in benchmarks for name in cells])
+
+
+def notes(rows: pd.DataFrame) -> Iterator[str]:
     """What a reader must know of the numbers, and where they came from."""
     first = rows.iloc[0]
     yield (
         f"Backbone: {first['backbone']}; decoding: {first['decoding']}; runs: "
         f"{_counts(rows['runs'])}; items a benchmark: {_counts(rows['num_items'])}. Lengths are "
-        "quantiles over all answers, those that the budget cut too.\n"
+        "quantiles over all answers, those that the budget cut too."
     )
     yield (
         f"Intervals: {first['confidence']:.0%}, percentiles of {first['num_resamples']} bootstrap "
-        "resamples of the items with all their runs; those of differences pair decoders by item.\n"
+        "resamples of the items with all their runs; those of differences pair decoders by item."
     )
     if rows[_PAPER_COLUMNS].notna().any(axis=None):
-        yield "In square brackets: what the paper's public descriptions print for the same cell.\n"
+        yield "In square brackets: what the paper's public descriptions print for the same cell."
     commits, machines = (", ".join(rows[name].unique()) for name in ("commit", "hardware"))
     dates = dict.fromkeys([min(rows["date"]), max(rows["date"])])
-    yield f"Commit {commits}; {machines}; {' to '.join(dates)}.\n"
+    yield f"Commit {commits}; {machines}; {' to '.join(dates)}."
 
 
 def _counts(numbers: pd.Series) -> str:

@@ -23,15 +23,17 @@ from slimwise.report.tables.layout import (
 
 _FORWARD = (ServingMode.FULL, ServingMode.PRUNED, ServingMode.SLIMWISE)
 _MEANS = (
-    Block("Accuracy, mean over runs", accuracy_cell),
-    Block("Accuracy minus that of the full decoder (interval)", difference_cell),
-    Block("Output length, p50 / p90, tokens", lengths_cell),
+    Block("accuracy", "Accuracy, mean over runs", accuracy_cell),
+    Block("difference", "Accuracy minus that of the full decoder (interval)", difference_cell),
+    Block("length", "Output length, p50 / p90, tokens", lengths_cell),
 )
-_ENDINGS = Block("Answers that ended by themselves / were cut by the budget, %", endings_cell)
+_ENDINGS = Block(
+    "endings", "Answers that ended by themselves / were cut by the budget, %", endings_cell
+)
 _SPREAD = (
-    Block("Accuracy, mean over runs (standard deviation)", mean_and_deviation_cell),
-    Block("Output length, p50 (interval), tokens", length_interval_cell("p50")),
-    Block("Output length, p90 (interval), tokens", length_interval_cell("p90")),
+    Block("accuracy", "Accuracy, mean over runs (standard deviation)", mean_and_deviation_cell),
+    Block("length p50", "Output length, p50 (interval), tokens", length_interval_cell("p50")),
+    Block("length p90", "Output length, p90 (interval), tokens", length_interval_cell("p90")),
 )
 
 

@@ -5,6 +5,20 @@ import pandas as pd
 from slimwise.artifacts.captions import Caption
 
 _SEE = "Values are in the table of the same name."
+_COVERAGE = "Rising curves of the pool's share against batch"
+
+
+def coverage_caption(coverage: pd.DataFrame) -> Caption:
+    """Of the coverage of a study's own decoding."""
+    shares = 100 * coverage["pool_share_measured"]
+    steps = coverage["num_steps"].max()
+    return Caption(
+        "Experts that a decode step reads",
+        "Share of its pool that a step of the full model reads, by the number of sequences in it; "
+        f"markers are means over layers and up to {steps} steps of answers to the benchmarks, "
+        f"the line is what uniform routing expects. Backbone: {coverage['backbone'].iloc[0]}.",
+        f"{_COVERAGE}, {shares.min():.0f} % to {shares.max():.0f} %. {_SEE}",
+    )
 
 
 def measured_captions(throughput: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Caption]:
@@ -31,7 +45,7 @@ def measured_captions(throughput: pd.DataFrame, ratios: pd.DataFrame) -> dict[st
             "Left, the share of its pool that a decode step reads; markers are measured, means "
             "over layers, lines are what uniform routing expects. Right, prefill throughput: "
             f"filled the full model and its pools, open exported checkpoints. {origin}",
-            f"Rising curves of the pool's share against batch, 3 % to 100 %. {_SEE}",
+            f"{_COVERAGE}, 3 % to 100 %. {_SEE}",
         ),
         "mask_overhead": Caption(
             "Overhead of the plugin in a decode step",

@@ -18,7 +18,7 @@ from slimwise.report.measured.columns import (
     SPLIT_RULE_COLUMNS,
     THROUGHPUT_COLUMNS,
 )
-from slimwise.report.measured.figures.captions import measured_captions
+from slimwise.report.measured.figures.captions import coverage_caption, measured_captions
 from slimwise.report.measured.figures.coverage import draw_coverage, draw_decode_coverage
 from slimwise.report.measured.figures.mask_overhead import draw_mask_overhead
 from slimwise.report.measured.figures.split_rules import draw_split_rules
@@ -54,6 +54,9 @@ def draw_measured_figures(config: ReportConfig, *, tables: Path, out: Path) -> N
 
 
 def draw_coverage_figure(config: ReportConfig, *, coverage: Path, out: Path) -> None:
-    """The coverage of a study's own decoding, in the folder out, from its table."""
-    figure = draw_decode_coverage(read_table(coverage, COVERAGE_COLUMNS))
+    """The coverage of a study's own decoding and its caption, in the folder out."""
+    rows = read_table(coverage, COVERAGE_COLUMNS)
+    figure = draw_decode_coverage(rows)
     save_figure(figure, out / "coverage", formats=config.figure_formats, dpi=config.dpi)
+    captions = {"coverage": coverage_caption(rows)}
+    write_captions(out / "coverage_captions.json", captions, current_provenance())
