@@ -317,7 +317,7 @@ COMMANDS = (
     Command(
         "record-study",
         "Write the study's last file: configuration and digests of its products.",
-        "slimwise.study_record:write_study_record",
+        "slimwise.study_record:record_study",
         "slimwise.config:StudyConfig",
         (Flag("products", many=True), Flag("out")),
     ),
