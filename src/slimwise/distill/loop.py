@@ -81,7 +81,7 @@ def distil(
     finite stops with step and batch; no state is saved after it.
     """
     optimiser = StudentOptimiser(student, config)
-    first_step = _resume(optimiser, work, processes)
+    first_step = _resume(student, optimiser, work, processes)
     steps = range(first_step, config.steps)
     upcoming = step_sequences(source, rule, config, first_step)
     for step in tqdm(steps, disable=None if processes.is_first else True):
@@ -141,13 +141,23 @@ def _gradients(student: Student) -> list[Tensor]:
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
-def _resume(optimiser: StudentOptimiser, work: Path, processes: Processes) -> int:
-    """The first step still to do; the log is cut back to the steps before it."""
+def _resume(student: Student, optimiser: StudentOptimiser, work: Path, processes: Processes) -> int:
+    """The first step still to do; the log is cut back to the steps before it.
+
+    SlimWiseError if another host's process has another resume point.
+    """
     state = read_resume_state(work)
     if state is not None:
         optimiser.load_state(state)
-    processes.wait()
     next_step = optimiser.num_steps
+    device = next(student.model.parameters()).device
+    found = processes.gathered(torch.tensor([next_step], device=device))
+    steps = sorted({int(step) for step in found})
+    if len(steps) > 1:
+        raise SlimWiseError(
+            f"hosts would distil from different steps, {', '.join(map(str, steps))}: the resume "
+            f"point {work} is not the same on all. Put results/ on a file system of all hosts."
+        )
     if processes.is_first:
         cut_log(work / LOG_NAME, next_step)
         logger.info("distilling from step %d", next_step)

@@ -97,6 +97,25 @@ def test_a_killed_run_ends_as_an_unbroken_one(build_student, config, kind, tmp_p
         assert torch.equal(resumed[name], weight), name
 
 
+class _WithAHostThatIsBehind(Processes):
+    """Two processes, of which the other has done three steps fewer."""
+
+    def gathered(self, tensor):
+        return [tensor, tensor - 3]
+
+
+def test_hosts_with_different_resume_points_are_refused(build_student, config, tmp_path):
+    with pytest.raises(SlimWiseError, match=r"steps, -3, 0: .* Put results/ on a file system"):
+        distil(
+            build_student(),
+            Numbers(),
+            Distillation.UNIFORM,
+            _settings(config),
+            work=tmp_path,
+            processes=_WithAHostThatIsBehind(0, 2),
+        )
+
+
 def test_a_loss_that_is_not_finite_names_step_and_batch(build_student, config, tmp_path):
     student = build_student()
     student.trained()["model.norm.trained"].data.fill_(torch.nan)
