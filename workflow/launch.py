@@ -1,7 +1,8 @@
-"""Builds the environment where it is missing, then runs the study or the tests. Stdlib only.
+"""Builds the environment where it is missing, then runs what is asked in it. Stdlib only.
 
 python3 workflow/launch.py run [snakemake words]
 python3 workflow/launch.py test [pytest words]
+python3 workflow/launch.py slimwise [words of the slimwise command]
 """
 
 import argparse
@@ -35,7 +36,7 @@ ORPHAN_WAIT_S = 60
 
 
 def main() -> None:
-    """Build what is missing, then become the workflow engine or the test runner."""
+    """Build what is missing, then become the workflow engine, the tests or the command line."""
     arguments, words = _parser().parse_known_args()
     if sys.version_info < OLDEST_PYTHON:
         _refuse(f"Python {platform.python_version()} is too old: SlimWise needs 3.11 or newer.")
@@ -43,6 +44,8 @@ def main() -> None:
     os.chdir(ROOT)
     if arguments.command == "test":
         _become("-m", "pytest", "-m", "not gpu and not proof and not faults and not slurm", *words)
+    if arguments.command == "slimwise":
+        _become("-m", "slimwise.cli", *words)
     _clear_killed_run()
     os.environ["SLIMWISE_ENGINE"] = f"{platform.node()}:{os.getpid()}"
     cores = [] if _says_where_jobs_run(words) else ["--cores", "all"]
@@ -51,11 +54,11 @@ def main() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        description="Build the environment where it is missing, then run the study or the tests.",
-        epilog="Further words go to snakemake (run) or pytest (test).",
+        description="Build the environment where it is missing, then run what is asked in it.",
+        epilog="Further words go to snakemake (run), pytest (test) or the slimwise command.",
         allow_abbrev=False,
     )
-    parser.add_argument("command", choices=["run", "test"])
+    parser.add_argument("command", choices=["run", "test", "slimwise"])
     parser.add_argument(
         "--accelerator",
         choices=["cpu", "cuda"],

@@ -16,6 +16,7 @@ from slimwise.errors import ConfigError, SlimWiseError
 
 _REFUSED = 2
 _INTERRUPTED = 130
+_INIT_SUMMARY = "Write the overlay that begins a study of a local model."
 _SERVE_SUMMARY = "Serve a decoder until Ctrl-C, on one server or with prefill and decode apart."
 
 
@@ -60,10 +61,20 @@ def _parser() -> argparse.ArgumentParser:
     verify = stages.add_parser("verify", help="Check that a checkpoint folder is whole.")
     verify.add_argument("model", type=Path)
     verify.set_defaults(run=_verify)
+    _add_init(stages.add_parser("init", help=_INIT_SUMMARY, description=_INIT_SUMMARY))
     plan = stages.add_parser("plan", help="Tell GPU hours and disk that a study will take.")
     plan.add_argument("--configfile", type=Path, nargs="+", default=[Path("config/mini.yaml")])
     plan.set_defaults(run=_plan)
     return parser
+
+
+def _add_init(init: argparse.ArgumentParser) -> None:
+    init.add_argument("model", type=Path, help="folder of the model; names the study")
+    init.add_argument("--chats", type=Path, help="folder of conversations; else the paper's data")
+    init.add_argument("--num-kept", type=int, help="experts kept in each layer; else half of them")
+    init.add_argument("--steps", type=int, default=8000, help="of distillation; the paper's 8000")
+    init.add_argument("--out", type=Path, default=Path("config"), help="folder of the overlay")
+    init.set_defaults(run=_init)
 
 
 def _add_serve(serve: argparse.ArgumentParser) -> None:
@@ -118,6 +129,13 @@ def _verify(arguments: argparse.Namespace) -> None:
     from slimwise.export.verify_model import verify_model
 
     print(verify_model(arguments.model))
+
+
+def _init(arguments: argparse.Namespace) -> None:
+    from slimwise.study_overlay import Choices, write_overlay
+
+    choices = Choices(arguments.chats, arguments.num_kept, arguments.steps)
+    print(write_overlay(arguments.model, choices, arguments.out))
 
 
 def _plan(arguments: argparse.Namespace) -> None:

@@ -28,6 +28,11 @@ def num_experts(config: Config) -> int:
     return count(config, keys[0] if keys else _EXPERT_COUNT_KEYS[0])
 
 
+def context_tokens(config: Config) -> int:
+    """Positions that the model was made for."""
+    return count(config.get("text_config", config), "max_position_embeddings")
+
+
 def with_num_experts(config: Config, num_kept: int) -> dict[str, Any]:
     """The configuration with another expert count, under the names that it already has."""
     counts = {key: num_kept for key in _EXPERT_COUNT_KEYS if key in config}
