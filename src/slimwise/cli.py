@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 from slimwise.commands import COMMANDS
 from slimwise.core.vocabulary import Deployment, ServingMode
+from slimwise.engine.api_key import API_KEY_VARIABLE
 from slimwise.engine_watch import end_with_the_engine
 from slimwise.errors import ConfigError, SlimWiseError
 
@@ -90,6 +92,9 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
     )
     serve.add_argument("--port", type=int, default=8000, help="0 takes a free one")
     serve.add_argument("--max-model-len", type=int, default=4096, help="prompt plus output, tokens")
+    serve.add_argument(
+        "--api-key", help=f"asked of every request; the variable {API_KEY_VARIABLE} tells nobody"
+    )
     serve.add_argument("--logs", type=Path, default=Path("logs"), help="folder of servers' output")
     for section in ("serving", "disaggregation"):
         words = f"further keys of section {section} in config/README.md"
@@ -104,6 +109,8 @@ def _serve(arguments: argparse.Namespace) -> None:
     from slimwise.serve.plan import Served
     from slimwise.serve.run import run
 
+    if arguments.api_key:
+        os.environ[API_KEY_VARIABLE] = arguments.api_key
     named = {"port": arguments.port, "max_model_len_tokens": arguments.max_model_len}
     serving = json.dumps(named | _json_object(arguments.serving))
     names = ("model", "mode", "deployment", "keep_set", "trained", "decode_checkpoint")

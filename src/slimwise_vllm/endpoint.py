@@ -3,9 +3,12 @@
 An endpoint plugin of vLLM, which loads those that the variable VLLM_PLUGINS names.
 """
 
+import secrets
+from collections.abc import Sequence
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, HTTPException, Request
+import vllm.envs
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
 from pydantic import BaseModel, ConfigDict
 
 from slimwise.errors import ConfigError
@@ -14,7 +17,18 @@ from slimwise_vllm.plugin import CHOOSER
 from slimwise_vllm.request_pools import ModeChoice, PoolChooser
 
 _STATE = "slimwise"
-router = APIRouter(prefix="/slimwise")
+
+
+def _check_key(request: Request) -> None:
+    """Refuse with 401 what lacks a key of the server, as vLLM does on routes of its own only."""
+    state = getattr(request.app.state, _STATE, None)
+    given = request.headers.get("Authorization", "").encode()
+    expected = [f"Bearer {key}".encode() for key in state.api_keys] if state else []
+    if expected and not any(secrets.compare_digest(given, each) for each in expected):
+        raise HTTPException(401, "the server asks for an API key: Authorization: Bearer KEY.")
+
+
+router = APIRouter(prefix="/slimwise", dependencies=[Depends(_check_key)])
 
 
 class DefaultMode(BaseModel):
@@ -56,9 +70,10 @@ async def coverage(request: Request) -> dict[str, Any]:
 
 
 class _State:
-    def __init__(self, engine_client: Any, chooser: PoolChooser) -> None:
+    def __init__(self, engine_client: Any, chooser: PoolChooser, api_keys: Sequence[str]) -> None:
         self.engine_client = engine_client
         self.chooser = chooser
+        self.api_keys = api_keys
 
 
 class SlimWiseEndpoint:
@@ -71,7 +86,7 @@ class SlimWiseEndpoint:
         """Add the plugin's routes to the server."""
         app.include_router(router)
 
-    async def init_state(self, engine_client: Any, state: Any, _args: Any) -> None:
+    async def init_state(self, engine_client: Any, state: Any, args: Any) -> None:
         """Find the chooser of this server, and show its coverage beside vLLM's own metrics.
 
         ConfigError with several API servers, of which a change would reach only one.
@@ -85,7 +100,8 @@ class SlimWiseEndpoint:
                 f"--api-server-count={num_servers}: the default mode could be changed in one of "
                 "them only. Use 1, or take slimwise out of VLLM_PLUGINS."
             )
-        setattr(state, _STATE, _State(engine_client, chooser))
+        keys = [key for key in args.api_key or [vllm.envs.VLLM_API_KEY] if key]
+        setattr(state, _STATE, _State(engine_client, chooser, keys))
         CoverageMetrics.show(engine_client.vllm_config.additional_config)
 
 

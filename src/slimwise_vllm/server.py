@@ -20,7 +20,9 @@ def main() -> None:
     """Serve as vLLM's arguments ask until SIGTERM, or until the process --parent ends."""
     own = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     own.add_argument("--parent", type=int)
-    arguments, sys.argv[1:] = own.parse_known_args()
+    own.add_argument("--host", default="127.0.0.1")  # vLLM alone would listen on every address
+    arguments, others = own.parse_known_args()
+    sys.argv[1:] = [*others, "--host", arguments.host]
     if arguments.parent is not None:
         _end_with(arguments.parent)
     # vLLM adds the HTTP routes of plugins only if this names them.

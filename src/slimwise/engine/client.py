@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
+from slimwise.engine.api_key import authorization
 from slimwise.engine.chat import ChatAnswer, ChatRequest, chat_answer, request_body
 from slimwise.errors import EngineError
 
@@ -49,7 +50,9 @@ async def ask_all(
     failures: list[EngineError] = []
     timeout = aiohttp.ClientTimeout(total=limits.timeout_s)
     connector = aiohttp.TCPConnector(limit=limits.concurrency)
-    async with aiohttp.ClientSession(base_url, timeout=timeout, connector=connector) as session:
+    async with aiohttp.ClientSession(
+        base_url, timeout=timeout, connector=connector, headers=authorization()
+    ) as session:
         asker = _Asker(session, limits)
 
         async def ask_pending() -> None:

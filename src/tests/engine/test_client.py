@@ -7,6 +7,7 @@ import pytest
 from aiohttp import web
 
 from slimwise.engine import client
+from slimwise.engine.api_key import API_KEY_VARIABLE
 from slimwise.engine.chat import ChatRequest
 from slimwise.engine.client import AskingLimits, ask_all
 from slimwise.errors import EngineError
@@ -21,9 +22,12 @@ class ScriptedServer:
     """Answers each prompt with itself after the failures that the script asks for."""
 
     script: Callable[[str, int], str]
+    api_key: str | None = None
     attempts: Counter[str] = field(default_factory=Counter)
 
     async def reply(self, request: web.Request) -> web.StreamResponse:
+        expected = None if self.api_key is None else f"Bearer {self.api_key}"
+        assert request.headers.get("Authorization") == expected
         body = await request.json()
         prompt = body["messages"][0]["content"]
         self.attempts[prompt] += 1
@@ -77,6 +81,11 @@ def ask(server: ScriptedServer, *, timeout_s: float = 30, outage_s: float = 5, a
 def _no_pauses(monkeypatch):
     monkeypatch.setattr(client, "_FIRST_PAUSE_S", 0.001)
     monkeypatch.setattr(client, "_OUTAGE_POLL_S", 0.001)
+
+
+def test_the_key_travels_with_every_request(monkeypatch):
+    monkeypatch.setenv(API_KEY_VARIABLE, "a key")
+    assert len(ask(ScriptedServer(lambda *_: "", api_key="a key"))) == len(REQUESTS)
 
 
 @pytest.mark.parametrize("failure", ["500", "drop", "not json"])

@@ -16,6 +16,7 @@ from slimwise.artifacts.checkpoint_digest import checkpoint_digest
 from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import Criterion
+from slimwise.engine.api_key import API_KEY_VARIABLE
 from slimwise.engine.command import ServerCommand
 from slimwise.engine.process import run_server
 from slimwise.errors import EngineError
@@ -23,6 +24,7 @@ from slimwise.provenance import Provenance
 
 pytestmark = pytest.mark.slow
 
+_KEY = "a key"
 BACKBONE = Path(slimwise.__file__).parent / "backbones" / "mini" / "checkpoint"
 
 
@@ -67,6 +69,7 @@ def running(log: Path, **settings):
             "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
             "VLLM_NO_USAGE_STATS": "1",
             "HF_HUB_OFFLINE": "1",
+            API_KEY_VARIABLE: _KEY,
         },
     )
     url = f"http://127.0.0.1:{port}"
@@ -88,10 +91,10 @@ def server(tmp_path_factory, keep_set):
         yield url
 
 
-def call(url, path, body=None, method=None) -> tuple[int, Any]:
+def call(url, path, body=None, method=None, key=_KEY) -> tuple[int, Any]:
     """Status and JSON (or text) of a reply, refusals included."""
     data = None if body is None else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json"}
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
     request = urllib.request.Request(url + path, data, headers, method=method)
     try:
         with urllib.request.urlopen(request, timeout=60) as reply:
@@ -164,6 +167,33 @@ def test_the_default_mode_changes_without_a_restart(server):
     assert answer(server) == slimwise
     call(server, "/slimwise/default_mode", {"mode": "full"}, "PUT")
     assert answer(server) == full
+
+
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [
+        ("/v1/chat/completions", "POST"),
+        ("/slimwise/default_mode", "PUT"),
+        ("/slimwise/default_mode", "GET"),
+        ("/slimwise/coverage", "GET"),
+    ],
+)
+def test_without_the_key_nothing_is_answered_or_changed(server, path, method):
+    for key in ("", "another key", "a keys"):
+        status, _ = call(server, path, {"mode": "slimwise"}, method, key)
+        assert status == 401
+    assert call(server, "/slimwise/default_mode")[1]["mode"] == "full"
+
+
+def test_nobody_outside_this_host_is_listened_to(server):
+    port = server.rpartition(":")[2]
+    listening = [
+        fields[1]
+        for table in ("/proc/net/tcp", "/proc/net/tcp6")
+        for fields in map(str.split, Path(table).read_text().splitlines()[1:])
+        if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == int(port)
+    ]
+    assert listening == [f"0100007F:{int(port):04X}"]
 
 
 def test_coverage_is_served_and_shown_beside_the_metrics_of_vllm(server):
