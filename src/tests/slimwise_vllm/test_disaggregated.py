@@ -105,6 +105,26 @@ def test_answers_are_those_of_a_full_prefill_and_a_pruned_rest(
     assert not counts.faults()
 
 
+def test_a_distilled_decoder_answers_like_one_server_that_holds_it_as_a_pool(
+    distilled_backbone, prompts, start_engine, sampling, ask, tmp_path
+):
+    """In float32 to the token, though one has a wider shared expert and the other two of them."""
+    distilled = distilled_backbone("gemma4")
+    full = distilled.backbone.folder
+    with apart(full, distilled.merged_folder, tmp_path) as deployment:
+        answers = complete(deployment.base_url, prompts)
+        counts = decode_counts(deployment.prefill_urls, deployment.decode_urls)
+    engine = start_engine(full, dtype="float32", additional_config=distilled.additional_config())
+
+    def together(**choice: str) -> list[list[int]]:
+        return [turn.answer for turn in ask(engine, prompts, sampling(NUM_TOKENS, **choice))]
+
+    assert answers == together(mode="slimwise", pool="kd")
+    assert answers != together(mode="slimwise", pool="half")
+    assert answers != together(mode="pruned", pool="kd")
+    assert not counts.faults()
+
+
 def test_a_hybrid_in_bfloat16_answers_like_an_engine_that_splits_the_prompt_there(
     tiny_backbone, prompts, start_engine, sampling, ask, tmp_path
 ):
