@@ -24,6 +24,7 @@ def load_causal_model(folder: Path, dtype: str, devices: Sequence[torch.device])
         folder,
         dtype=getattr(torch, dtype),
         local_files_only=True,
+        use_safetensors=True,
         output_loading_info=True,
         **_placement(devices),
     )
