@@ -9,9 +9,11 @@ import pytest
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 
 SOURCE = Path(__file__).resolve().parents[1]
-CODE = sorted(
-    [*SOURCE.glob("slimwise/**/*.py"), *SOURCE.glob("slimwise_vllm/**/*.py")],
-) + [SOURCE.parent / "workflow" / "launch.py"]
+CODE = (
+    *SOURCE.glob("slimwise/**/*.py"),
+    *SOURCE.glob("slimwise_vllm/**/*.py"),
+    SOURCE.parent / "workflow" / "launch.py",
+)
 
 _MODULES = {"pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "tarfile", "zipfile"}
 _CALLS = {"torch.load", "torch.save", "np.load", "pd.read_pickle", "yaml.load", "os.system"}
@@ -24,10 +26,14 @@ _IN_THE_SANDBOX = {
 """Files that run in the closed room, or in the worker of generated training data."""
 
 
-@pytest.mark.parametrize("path", CODE, ids=lambda path: str(path.relative_to(SOURCE.parent)))
-def test_nothing_that_is_read_is_run(path):
-    may_run = any(str(path).endswith(name) for name in _IN_THE_SANDBOX)
-    assert list(dangers(ast.parse(path.read_text()), may_run=may_run)) == []
+def test_nothing_that_is_read_is_run():
+    found = [
+        f"{path}, {danger}"
+        for path in CODE
+        for may_run in [any(str(path).endswith(name) for name in _IN_THE_SANDBOX)]
+        for danger in dangers(ast.parse(path.read_text()), may_run=may_run)
+    ]
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize(
