@@ -86,7 +86,7 @@ class StudyPaths:
 
     @property
     def scoring_speed(self) -> Path:
-        """Rows of a measurement, as this and the next four: JSON lines, appended as they come."""
+        """Rows of a measurement, as this and the next five: JSON lines, appended as they come."""
         return self.root / "20_calibration" / "scoring_speed.jsonl"
 
     @property
@@ -104,10 +104,19 @@ class StudyPaths:
         """Accuracy by split rule and seed."""
         return self.root / "50_distilled" / "split_rules.jsonl"
 
+    def decode_rows(self, plan: str) -> Path:
+        """Times of the plan's decode steps, and the experts that they read."""
+        return self.root / "60_serve" / f"{plan}.jsonl"
+
     @property
-    def decode_steps(self) -> Path:
-        """Times of decode steps, and the experts that they read."""
-        return self.root / "60_serve" / "decode_steps.jsonl"
+    def kernel_tuning(self) -> Path:
+        """Settings of the MoE kernel by device, shape and batch, with their times."""
+        return self.root / "60_serve" / "kernel_tuning.jsonl"
+
+    @property
+    def moe_kernels(self) -> Path:
+        """Folder of those settings as vLLM reads them, by VLLM_TUNED_CONFIG_FOLDER."""
+        return self.root / "60_serve" / "moe_kernels"
 
     def evaluation(self, decoder: DecoderId | str) -> Path:
         """Folder of the decoder's answers."""

@@ -29,7 +29,7 @@ MEASURED_FIGURES.append(measured.figure("captions", "json"))
 
 rule write_measured_tables:
     input:
-        decode_steps=measured.decode_steps,
+        decode_steps=measured.decode_rows("decode_steps"),
         scoring_speed=measured.scoring_speed,
         distill_speed=measured.distill_speed,
         export_speed=measured.export_speed,

@@ -58,6 +58,16 @@ class Deployment(StrEnum):
     DISAGGREGATED = "disaggregated"
 
 
+class MoeKernels(StrEnum):
+    """Where vLLM has its settings of the MoE kernel from, for a shape and a device."""
+
+    DEFAULT = "default"
+    """A rule that knows no device, because vLLM ships no file for the shape."""
+    SHIPPED = "shipped"
+    TUNED = "tuned"
+    """A file of ours."""
+
+
 class Distillation(StrEnum):
     """The split-point rule a decoder was distilled with, if any. SlimWise, Distil."""
 

@@ -111,8 +111,8 @@ def _additional(plan: BenchPlan, engine: EnginePlan, work: Path) -> dict[str, An
     return additional
 
 
-def engine_facts(started: StartedEngine, plan: BenchPlan, engine: EnginePlan) -> dict[str, Any]:
-    """What the engine is: shape, versions, KV capacity, and which MoE kernel settings it found."""
+def engine_facts(started: StartedEngine, plan: BenchPlan) -> dict[str, Any]:
+    """What the engine is: shape, versions and KV capacity."""
     import vllm
 
     config = started.config
@@ -128,7 +128,6 @@ def engine_facts(started: StartedEngine, plan: BenchPlan, engine: EnginePlan) ->
         "capacity_tokens": plan.capacity_tokens,
         "capacity_requests": _capacity(config, scheduler.kv_cache_config, plan.capacity_tokens),
         "async_scheduling": bool(config.scheduler_config.async_scheduling),
-        "kernels": _kernels(started.worker, engine.num_experts),
         "vllm": vllm.__version__,
         "torch": torch.__version__,
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
@@ -143,15 +142,3 @@ def _capacity(config: Any, kv_cache_config: Any, request_tokens: int) -> float:
     longer.model_config = copy.copy(config.model_config)
     longer.model_config.max_model_len = request_tokens
     return round(get_max_concurrency_for_kv_cache_config(longer, kv_cache_config), 2)
-
-
-def _kernels(worker: Any, num_experts: int) -> str:
-    """ "tuned" if vLLM has settings of its MoE kernel for this shape and device, else "default"."""
-    if not torch.cuda.is_available():
-        return "default"
-    from vllm.model_executor.layers.fused_moe.fused_moe import get_moe_configs
-    from vllm.model_executor.layers.fused_moe.runner.moe_runner import MoERunner
-
-    layers = (m for m in worker.model_runner.get_model().modules() if isinstance(m, MoERunner))
-    width = next(layers).moe_config.intermediate_size_per_partition
-    return "default" if get_moe_configs(num_experts, width, None) is None else "tuned"

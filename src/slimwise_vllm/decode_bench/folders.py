@@ -30,6 +30,12 @@ def moe_shape(config_file: Path) -> tuple[int, int, int]:
     return text[_LAYERS], text[_EXPERTS], text[_TOP_K]
 
 
+def expert_widths(config_file: Path) -> tuple[int, int]:
+    """Hidden width, and the width of a routed expert."""
+    text = _text(json.loads(config_file.read_text("utf-8")), config_file)
+    return text["hidden_size"], text["moe_intermediate_size"]
+
+
 def vocabulary_size(config_file: Path) -> int:
     """Token ids that the model of that config.json knows."""
     return _text(json.loads(config_file.read_text("utf-8")), config_file)["vocab_size"]

@@ -20,7 +20,8 @@ from slimwise.core.traffic import expected_distinct_experts
 from slimwise.core.vocabulary import Phase, ServingMode
 from slimwise.errors import ConfigError
 from slimwise_vllm.decode_bench.engine import StartedEngine, engine_facts
-from slimwise_vllm.decode_bench.folders import moe_shape, vocabulary_size
+from slimwise_vllm.decode_bench.folders import expert_widths, moe_shape, vocabulary_size
+from slimwise_vllm.decode_bench.kernel_choice import KernelChoice
 from slimwise_vllm.decode_bench.live_batch import LiveBatch, synchronise
 from slimwise_vllm.decode_bench.plan import Arm, BenchPlan, EnginePlan
 from slimwise_vllm.decode_bench.skew import RouterSkew, Routing, expert_scales
@@ -47,11 +48,13 @@ class EngineMeasurement:
         self._started = started
         self._num_layers, _, self._top_k = moe_shape(plan.model_config_file)
         self._live = LiveBatch(started.llm, vocabulary_size(plan.model_config_file), plan.seed)
-        self._switch = ArmSwitch(started.worker, engine.arms, list(engine.pools))
+        _, expert_width = expert_widths(plan.model_config_file)
+        kernels = KernelChoice(plan.kernel_folder, engine.num_experts, expert_width)
+        self._switch = ArmSwitch(started.worker, engine.arms, list(engine.pools), kernels)
 
     def measure(self, skew_strength: float | None) -> None:
         """Write rows of the engine, its prefill, and each batch under each routing."""
-        self._row("engine", **engine_facts(self._started, self._plan, self._engine))
+        self._row("engine", **engine_facts(self._started, self._plan))
         self._measure_prefill()
         if Routing.UNIFORM in self._engine.routings:
             self._measure_batches(Routing.UNIFORM)
@@ -72,22 +75,25 @@ class EngineMeasurement:
             self._measure_batch(batch, routing)
 
     def _measure_prefill(self) -> None:
-        """Prompt tokens per second of each arm; the first pass also compiles the kernels."""
+        """Prompt tokens per second of each arm; a first pass of each compiles its kernels."""
         requests = self._plan.prefill_requests
         length = self._plan.context_tokens
         arms = [arm for arm in self._engine.arms if not arm.coverage]
-        seconds: dict[str, list[float]] = {arm.name: [] for arm in arms}
-        self._live.prefill(requests, length, {})
+        seconds: dict[Arm, list[float]] = {arm: [] for arm in arms}
+        for arm in arms:
+            self._switch.to(_with_pruned_prefill(arm))
+            self._live.prefill(requests, length, _extra_args(arm))
         self._write_prefill_coverage()
         for repeat in range(self._plan.prefill_repeats):
             for arm in arms if repeat % 2 else reversed(arms):
                 self._switch.to(_with_pruned_prefill(arm))
-                seconds[arm.name].append(self._live.prefill(requests, length, _extra_args(arm)))
+                seconds[arm].append(self._live.prefill(requests, length, _extra_args(arm)))
         for arm in arms:
-            rates = [requests * length / taken for taken in seconds[arm.name]]
+            rates = [requests * length / taken for taken in seconds[arm]]
             self._row(
                 "prefill",
                 arm=_with_pruned_prefill(arm).name,
+                kernels=self._switch.kernels(arm),
                 num_kept=self._num_kept(arm),
                 requests=requests,
                 prompt_tokens=length,
@@ -155,29 +161,29 @@ class EngineMeasurement:
             self._write_decode_coverage(batch, routing, arm)
         self._live.end()
 
-    def _timed_rounds(self, rounds: int) -> dict[str, list[float]]:
+    def _timed_rounds(self, rounds: int) -> dict[Arm, list[float]]:
         """Mean step of each block, ms, by arm and in the order of the rounds."""
-        step_ms: dict[str, list[float]] = {arm.name: [] for arm in self._engine.arms}
+        step_ms: dict[Arm, list[float]] = {arm: [] for arm in self._engine.arms}
         for index in range(rounds):
             for arm in reversed(self._engine.arms) if index % 2 else self._engine.arms:
                 self._switch.to(arm)
                 self._live.step(self._plan.settle_steps)
                 seconds = self._live.step(self._plan.block_steps)
-                step_ms[arm.name].append(seconds / self._plan.block_steps * 1e3)
+                step_ms[arm].append(seconds / self._plan.block_steps * 1e3)
         return step_ms
 
     def _write_timings(
         self,
         batches: tuple[int, int],
         routing: Routing,
-        step_ms: dict[str, list[float]],
+        step_ms: dict[Arm, list[float]],
         context: float,
     ) -> None:
-        baseline = step_ms.get(Arm().name)
-        for arm in self._engine.arms:
-            blocks = step_ms[arm.name]
+        for arm, blocks in step_ms.items():
+            baseline = step_ms.get(Arm(tuned=arm.tuned))
             step = statistics.median(blocks)
             row: dict[str, Any] = {
+                "kernels": self._switch.kernels(arm),
                 "routing": routing,
                 "batch": batches[0],
                 "batch_running": batches[1],
@@ -265,7 +271,7 @@ def _with_pruned_prefill(arm: Arm) -> Arm:
     """The arm whose prefill prunes too, if its decode does: slimwise prefills like full."""
     if arm.pool is None:
         return arm
-    return Arm(mode=ServingMode.PRUNED, pool=arm.pool)
+    return Arm(mode=ServingMode.PRUNED, pool=arm.pool, tuned=arm.tuned)
 
 
 @contextmanager

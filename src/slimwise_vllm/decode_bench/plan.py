@@ -20,6 +20,10 @@ class Arm(_PlanModel):
     mode: ServingMode | None = None
     pool: str | None = None
     coverage: bool = False
+    tuned: bool = Field(
+        default=False,
+        description="Kernel settings from the plan's folder instead of those that vLLM has.",
+    )
 
     @model_validator(mode="after")
     def _is_whole(self) -> "Arm":
@@ -32,7 +36,7 @@ class Arm(_PlanModel):
 
     @property
     def name(self) -> str:
-        """For example "unhooked", "full", "slimwise-m128", "slimwise-m128+coverage"."""
+        """For example "unhooked", "full", "slimwise-m128", "slimwise-m128+coverage"; no kernels."""
         if self.mode is None:
             return "unhooked"
         named = self.mode if self.pool is None else f"{self.mode}-{self.pool}"
@@ -94,6 +98,9 @@ class BenchPlan(_PlanModel):
         default=0.75, gt=0, lt=1, description="Pool share to calibrate to. SlimWise, figure 2."
     )
     skew_target_batch: int = Field(default=64, gt=0)
+    kernel_folder: Path | None = Field(
+        default=None, description="Tuned settings of the MoE kernel, files of vLLM's own name."
+    )
     capacity_tokens: int = Field(
         default=9216, gt=0, description="Request length for which the largest batch is reported."
     )

@@ -12,10 +12,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
-from slimwise.provenance import current_provenance
 from slimwise_vllm.decode_bench.plan import BenchPlan
+from slimwise_vllm.row_writer import RowWriter
 
 _log = logging.getLogger("slimwise_vllm.decode_bench")
 _LONG_COLUMNS = ("block_step_ms",)
@@ -66,7 +65,7 @@ def _measure_here(plan: BenchPlan, arguments: argparse.Namespace) -> None:
     (name,) = arguments.engine
     engine = next(engine for engine in plan.engines if engine.name == name)
     arguments.work.mkdir(parents=True, exist_ok=True)
-    writer = _RowWriter(arguments.out, arguments.commit)
+    writer = RowWriter(arguments.out, arguments.commit, _LONG_COLUMNS)
     strength = plan.skew_strength
     if strength is None:
         strength = _calibrated_strength(arguments.out)
@@ -80,29 +79,6 @@ def _calibrated_strength(rows: Path) -> float | None:
         return None
     read = (json.loads(line) for line in rows.read_text("utf-8").splitlines())
     return next((row["skew_strength"] for row in read if row["kind"] == "calibration"), None)
-
-
-class _RowWriter:
-    """Appends rows with their origin, and logs each with the time since the process began."""
-
-    def __init__(self, path: Path, commit: str | None) -> None:
-        origin = current_provenance()
-        self._path = path
-        self._commit = commit or origin.commit
-        self._hardware = origin.hardware
-        self._started = time.perf_counter()
-        path.parent.mkdir(parents=True, exist_ok=True)
-
-    def write(self, row: dict[str, Any]) -> None:
-        origin = {
-            "commit": self._commit,
-            "date": current_provenance().date,
-            "hardware": self._hardware,
-        }
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**row, **origin}) + "\n")
-        shown = {key: value for key, value in row.items() if key not in _LONG_COLUMNS}
-        _log.info("%.0f s %s", time.perf_counter() - self._started, json.dumps(shown))
 
 
 if __name__ == "__main__":

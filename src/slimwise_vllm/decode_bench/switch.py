@@ -1,13 +1,16 @@
-"""Switches a running engine between arms: the plugin on or off, its pools, its counting.
+"""Switches a running engine between arms: the plugin on or off, its pools, its counting, kernels.
 
 The requests in flight stay. A serving engine cannot do this, because a captured CUDA graph has
-the plugin's kernels in it or not: here one set of graphs is captured for each combination of hooks.
+the plugin's kernels in it or not, and one setting of the MoE kernel: here one set of graphs is
+captured for each combination.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from slimwise.core.vocabulary import MoeKernels
 from slimwise.errors import ConfigError
+from slimwise_vllm.decode_bench.kernel_choice import KernelChoice
 from slimwise_vllm.decode_bench.plan import Arm
 from slimwise_vllm.request_pools import PhasePools
 from slimwise_vllm.step_hook import RequestTable
@@ -50,22 +53,30 @@ def plugin_hooks(runner: Any, counts: bool) -> tuple[HookSet, HookSet]:
     return HookSet([*step, *masks]), HookSet(routers)
 
 
-class GraphSets:
-    """The runner's CUDA graphs, one set for each combination of hooks; without graphs, nothing."""
+class Capture(NamedTuple):
+    """What a captured step has in it for good."""
 
-    def __init__(self, runner: Any, captured: tuple[bool, bool]) -> None:
+    masks: bool
+    counts: bool
+    tuned: bool
+
+
+class GraphSets:
+    """The runner's CUDA graphs, one set for each kind of capture; without graphs, nothing."""
+
+    def __init__(self, runner: Any, captured: Capture) -> None:
         self._runner = runner
         self._wrapper = runner.model if _GRAPHS in vars(runner.model) else None
-        self._sets: dict[tuple[bool, bool], Any] = {}
+        self._sets: dict[Capture, Any] = {}
         if self._wrapper is not None:
             self._sets[captured] = getattr(self._wrapper, _GRAPHS)
 
-    def use(self, hooks: tuple[bool, bool]) -> None:
-        """Replay the graphs of these hooks, which are on as given; capture them at first use."""
+    def use(self, wanted: Capture) -> None:
+        """Replay the graphs of a step that runs like this now; capture them at first use."""
         if self._wrapper is None:
             return
-        is_new = hooks not in self._sets
-        setattr(self._wrapper, _GRAPHS, self._sets.setdefault(hooks, {}))
+        is_new = wanted not in self._sets
+        setattr(self._wrapper, _GRAPHS, self._sets.setdefault(wanted, {}))
         if is_new:
             from vllm.config import set_current_vllm_config
 
@@ -76,17 +87,24 @@ class GraphSets:
 class ArmSwitch:
     """Makes the next step run as an arm asks."""
 
-    def __init__(self, worker: Any, arms: Sequence[Arm], pool_names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        worker: Any,
+        arms: Sequence[Arm],
+        pool_names: Sequence[str],
+        kernels: KernelChoice,
+    ) -> None:
         self._bound = getattr(worker, "slimwise", None)
+        self._coverage = getattr(self._bound, "coverage", None)
         self._pool_names = list(pool_names)
         self._pools = PhasePools(0, 0)
-        if self._bound is None:
-            return
-        self._coverage = self._bound.coverage
+        self._kernels = kernels
         counts = self._coverage is not None
-        self._masks, self._counters = plugin_hooks(worker.model_runner, counts)
-        self._graphs = GraphSets(worker.model_runner, (True, counts))
-        self._replace_pools()
+        captured = Capture(masks=self._bound is not None, counts=counts, tuned=False)
+        self._graphs = GraphSets(worker.model_runner, captured)
+        if self._bound is not None:
+            self._masks, self._counters = plugin_hooks(worker.model_runner, counts)
+            self._replace_pools()
         for arm in arms:
             self.to(arm)
 
@@ -95,18 +113,22 @@ class ArmSwitch:
         """The plugin's counters, whether or not the arm of the moment counts."""
         return self._coverage
 
+    def kernels(self, arm: Arm) -> MoeKernels:
+        """The settings of the MoE kernel that one of the engine's arms runs with."""
+        return self._kernels.found[arm.tuned]
+
     def to(self, arm: Arm) -> None:
         """Switch; ConfigError if the engine cannot run the arm."""
-        if self._bound is None:
-            if arm.mode is not None:
-                raise ConfigError(f"arm {arm.name} needs an engine with pools.")
-            return
-        hooks = arm.mode is not None, arm.coverage
-        self._masks.turn(hooks[0])
-        self._counters.turn(hooks[1])
-        self._bound.coverage = self._coverage if arm.coverage else None
-        self._graphs.use(hooks)
-        self._pools = arm.pools(self._pool_names)
+        wanted = Capture(arm.mode is not None, arm.coverage, arm.tuned)
+        if self._bound is not None:
+            self._masks.turn(wanted.masks)
+            self._counters.turn(wanted.counts)
+            self._bound.coverage = self._coverage if wanted.counts else None
+            self._pools = arm.pools(self._pool_names)
+        elif wanted.masks:
+            raise ConfigError(f"arm {arm.name} needs an engine with pools.")
+        self._kernels.use(wanted.tuned)
+        self._graphs.use(wanted)
 
     def _replace_pools(self) -> None:
         """Give all requests of a step the arm's pools, after looking up their own as ever."""

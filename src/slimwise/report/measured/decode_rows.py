@@ -38,17 +38,17 @@ _DEPLOYMENTS = {
 }
 _KEYS: dict[str, Sequence[str]] = {
     "engine": ("engine",),
-    "decode": ("engine", "arm", "routing", "batch"),
+    "decode": ("engine", "arm", "kernels", "routing", "batch"),
     "coverage": ("engine", "arm", "routing", "phase", "batch"),
-    "prefill": ("engine", "arm"),
+    "prefill": ("engine", "arm", "kernels"),
 }
 
 
 def rows_of(rows: Iterable[Row], kind: str) -> pd.DataFrame:
     """The latest rows of a kind, each with what its decoder is.
 
-    Further columns: weights; of engines num_kept; of others mode and deployment, and kernels, vllm
-    and top_k of their engine. ArtifactError if there are none.
+    Further columns: weights; of engines num_kept; of others mode and deployment, and vllm and top_k
+    of their engine. ArtifactError if there are none.
     """
     of_kind = [row for row in rows if row["kind"] == kind]
     if not of_kind:
@@ -56,7 +56,7 @@ def rows_of(rows: Iterable[Row], kind: str) -> pd.DataFrame:
     found = latest(of_kind, _KEYS[kind])
     if kind == "engine":
         return found.assign(weights=_engine_weights(found), num_kept=found["num_experts"])
-    engines = rows_of(rows, "engine")[["engine", "weights", "kernels", "vllm", "top_k"]]
+    engines = rows_of(rows, "engine")[["engine", "weights", "vllm", "top_k"]]
     joined = found.merge(engines, on="engine", validate="many_to_one")
     masks = joined["arm"].str.contains("-m")
     weights = joined["weights"].mask(masks, str(Weights.MASKED))

@@ -16,7 +16,7 @@ from slimwise.report.measured.columns import (
 )
 from slimwise.report.measured.decode_rows import COUNTED, UNHOOKED, Weights, rows_of
 
-_STEP = ["engine", "routing", "batch"]
+_STEP = ["engine", "kernels", "routing", "batch"]
 _PROVENANCE = list(PROVENANCE_COLUMNS)
 
 

@@ -16,8 +16,8 @@ _ROUTING = (
     "pool, as the paper measured; a pool holds the most popular experts."
 )
 _KERNELS = (
-    "Kernels are tuned where vLLM ships settings of its MoE kernel for that number of experts on "
-    "this GPU."
+    "Kernels: settings of vLLM's MoE kernel, shipped where vLLM has a file for that number of "
+    "experts on this GPU, default where it has none, tuned where they are ours."
 )
 
 NOTES = {

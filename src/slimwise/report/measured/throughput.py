@@ -13,19 +13,20 @@ import pandas as pd
 
 from slimwise.artifacts.json_rows import Row
 from slimwise.artifacts.tables import PROVENANCE_COLUMNS, markdown_table
+from slimwise.core.vocabulary import MoeKernels
 from slimwise.errors import ArtifactError
 from slimwise.report.measured.columns import RATIO_COLUMNS, THROUGHPUT_COLUMNS
 from slimwise.report.measured.decode_rows import COUNTED, UNHOOKED, Weights, rows_of
 
 PER_USER = "tokens_per_s_per_user"
 PER_GPU = "tokens_per_s_per_gpu"
-_CURVE = ["routing", "weights", "num_kept", "engine"]
+_CURVE = ["routing", "weights", "num_kept", "engine", "kernels"]
 _WEIGHTS_ORDER = {str(weights): rank for rank, weights in enumerate(Weights)}
 _PAPER_KEY = ["deployment", "num_kept", "target_tokens_per_s_per_user"]
 
 
 def throughput_table(rows: Sequence[Row], *, backbone: str) -> pd.DataFrame:
-    """One row per decoder, routing and batch.
+    """One row per decoder, kernels, routing and batch.
 
     Left out are arms whose experts are counted, and the full decoder with pools loaded: the
     overhead table has them.
@@ -38,8 +39,8 @@ def throughput_table(rows: Sequence[Row], *, backbone: str) -> pd.DataFrame:
         weights_rank=named["weights"].map(_WEIGHTS_ORDER), kept_rank=-named["num_kept"]
     )
     ordered = ranked.sort_values(
-        ["routing", "weights_rank", "kept_rank", "engine", "batch_offered"],
-        ascending=[False, True, True, False, True],
+        ["routing", "weights_rank", "kept_rank", "engine", "kernels", "batch_offered"],
+        ascending=[False, True, True, False, True, True],
         kind="stable",
     )
     return ordered[[*THROUGHPUT_COLUMNS, *PROVENANCE_COLUMNS]].reset_index(drop=True)
@@ -80,11 +81,11 @@ def at_target(curve: pd.DataFrame, target: float) -> AtTarget | None:
 
 
 def ratio_table(throughput: pd.DataFrame, *, target: float, paper: Path) -> pd.DataFrame:
-    """Throughput over the full model's at the target, per pruned decoder and routing.
+    """Throughput over the full model's at the target, per pruned decoder, kernels and routing.
 
-    A decoder is compared with the full model under the same routing: in its own engine if that has
-    it, else with the same kernels, else in an engine that masks. A target that the points do not
-    enclose has no row.
+    A decoder is compared with the full model under the same routing: tuned with tuned, then in its
+    own engine if that has the full model, else in an engine that masks. A target that the points do
+    not enclose has no row.
     """
     pruned = throughput[throughput["weights"] != Weights.FULL]
     rows = []
@@ -141,15 +142,17 @@ def _full_curve(throughput: pd.DataFrame, decoder: pd.Series) -> pd.DataFrame:
             "can be made. Measure its engine too."
         )
     masking = throughput.loc[throughput["weights"] == Weights.MASKED, "engine"]
+    is_tuned = full["kernels"] == MoeKernels.TUNED
     ranked = pd.DataFrame(
         {
+            "other_tuning": is_tuned != (decoder["kernels"] == MoeKernels.TUNED),
             "other_engine": full["engine"] != decoder["engine"],
-            "other_kernels": full["kernels"] != decoder["kernels"],
             "masks_nothing": ~full["engine"].isin(masking),
         }
     )
-    nearest = ranked.sort_values(list(ranked.columns), kind="stable").index[0]
-    return full[full["engine"] == full.loc[nearest, "engine"]]
+    nearest = full.loc[ranked.sort_values(list(ranked.columns), kind="stable").index[0]]
+    curve = ["engine", "kernels"]
+    return full[(full[curve] == nearest[curve]).all(axis=1)]
 
 
 def _ratio_row(

@@ -33,7 +33,6 @@ def engine(name: str, num_experts: int, capacity: float) -> dict:
         "block_tokens": 16,
         "capacity_tokens": 9216,
         "capacity_requests": capacity,
-        "kernels": "tuned" if name == "m128" else "default",
         "vllm": "0.26.0",
         **ORIGIN,
     }
@@ -45,6 +44,7 @@ def decode(name: str, arm: str, num_kept: int, batch: int, step_ms: float, **mor
         "engine": name,
         "num_experts": 128 if name == "m128" else 256,
         "arm": arm,
+        "kernels": "shipped" if name == "m128" else "default",
         "routing": "uniform",
         "batch": batch,
         "batch_running": batch,
@@ -87,6 +87,7 @@ def prefill(name: str, arm: str, num_kept: int, rate: float) -> dict:
         "engine": name,
         "num_experts": 128 if name == "m128" else 256,
         "arm": arm,
+        "kernels": "shipped" if name == "m128" else "default",
         "num_kept": num_kept,
         "requests": 32,
         "prompt_tokens": 1280,
@@ -130,7 +131,7 @@ def test_throughput_has_each_decoder_once_with_its_deployment(rows):
         ["full", "colocated", "full", 256, "default", "pools"],
         ["full", "colocated", "full", 256, "default", "alone"],
         ["full, masked", "colocated", "slimwise", 128, "default", "pools"],
-        ["exported", "disaggregated", "slimwise", 128, "tuned", "m128"],
+        ["exported", "disaggregated", "slimwise", 128, "shipped", "m128"],
     ]
 
 
@@ -189,13 +190,23 @@ def test_ratios_at_the_target_beside_the_paper_and_their_neighbours(rows):
 
 
 def test_tuned_kernels_are_compared_with_tuned_kernels(rows):
-    tuned = [{**engine("tuned", 256, 200.0), "kernels": "tuned"}]
-    tuned += [decode("tuned", "unhooked", 256, batch, float(batch) / 2) for batch in (10, 30, 90)]
+    """A step of 20 ms holds 40 sequences of the tuned full model and 50 of the exported one."""
+    tuned = [
+        {**decode("pools", "unhooked", 256, batch, batch / 2), "kernels": "tuned"}
+        for batch in (10, 30, 90)
+    ]
+    tuned += [
+        {**decode("m128", "unhooked", 128, batch, batch / 2.5), "kernels": "tuned"}
+        for batch in (10, 30, 90)
+    ]
     throughput = throughput_table([*rows, *tuned], backbone=BACKBONE)
     table = ratio_table(throughput, target=50.0, paper=PAPER_THROUGHPUT)
-    assert table["full_engine"].tolist() == ["pools", "tuned"]
-    # A step of 20 ms holds 40 sequences of the tuned full model, 30 of the exported one.
-    assert table["ratio"].tolist() == pytest.approx([1.5, 0.75])
+    found = table[["weights", "kernels", "full_engine", "ratio"]].to_numpy().tolist()
+    assert found == [
+        ["full, masked", "default", "pools", pytest.approx(1.5)],
+        ["exported", "shipped", "pools", pytest.approx(1.5)],
+        ["exported", "tuned", "pools", pytest.approx(1.25)],
+    ]
 
 
 def test_a_target_beyond_the_points_has_no_ratio(rows):
@@ -223,7 +234,7 @@ def test_masked_steps_stand_beside_exported_ones(rows):
     table = masked_and_exported_table(rows, backbone=BACKBONE)
     shown = ["num_kept", "batch", "step_ms_masked", "step_ms_exported", "masked_minus_exported_ms"]
     assert table[shown].to_numpy().tolist() == [[128, 10, 10, 8, 2], [128, 30, 20, 20, 0]]
-    assert set(table["kernels_exported"]) == {"tuned"}
+    assert set(table["kernels_exported"]) == {"shipped"}
 
 
 def test_coverage_prefill_and_capacity(rows):

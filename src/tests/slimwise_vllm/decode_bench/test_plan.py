@@ -2,6 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from slimwise.core.vocabulary import ServingMode
+from slimwise.paths import MEASUREMENT_SETTINGS
 from slimwise_vllm.decode_bench.plan import Arm, BenchPlan, EnginePlan
 from slimwise_vllm.request_pools import PhasePools
 
@@ -56,3 +57,11 @@ def test_prompts_are_shorter_by_half_of_the_steps(tmp_path):
     )
     assert plan.timed_steps(engine, 4) == 3 * 2 * 10
     assert plan.prompt_tokens(engine, 4) == 1000 - 30
+
+
+@pytest.mark.parametrize("name", ["decode_steps", "tuned_decode", "long_context"])
+def test_committed_plans_are_valid_and_fit_the_context(name):
+    plan = BenchPlan.model_validate_json((MEASUREMENT_SETTINGS / f"{name}.json").read_text())
+    for engine in plan.engines:
+        assert all(plan.prompt_tokens(engine, batch) > 0 for batch in engine.batches)
+        assert all(not arm.tuned or plan.kernel_folder for arm in engine.arms)

@@ -68,7 +68,7 @@ PLAN = {
             "arms": ARMS,
             "rounds": {"1": 2, "8": 2},
         },
-        {"name": "small", "num_experts": 8, "rounds": {"8": 2}},
+        {"name": "small", "num_experts": 8, "arms": [{}, {"tuned": True}], "rounds": {"8": 2}},
     ],
 }
 ENVIRONMENT = {
@@ -83,7 +83,8 @@ ENVIRONMENT = {
 def rows(tmp_path_factory):
     root = tmp_path_factory.mktemp("bench")
     (root / "model.json").write_text(json.dumps(MODEL))
-    plan = PLAN | {"model_config_file": str(root / "model.json")}
+    plan = PLAN | {"model_config_file": str(root / "model.json"), "kernel_folder": str(root)}
+    (root / "E=8,N=32,device_name=cpu.json").write_text(json.dumps({"8": {}}))
     (root / "plan.json").write_text(json.dumps(plan))
     command = [sys.executable, "-m", "slimwise_vllm.decode_bench.run", "--commit", "abc"]
     command += ["--plan", str(root / "plan.json"), "--out", str(root / "rows.jsonl")]
@@ -108,7 +109,9 @@ def found(rows, kind, **wanted):
 
 
 def test_every_arm_is_timed_at_every_batch_and_routing(rows):
-    timed = {(row["routing"], row["batch"], row["arm"]) for row in found(rows, "decode")}
+    timed = {
+        (row["routing"], row["batch"], row["arm"]) for row in found(rows, "decode", engine="pools")
+    }
     names = ["unhooked", "full", "slimwise-m8", "full+coverage", "slimwise-m8+coverage"]
     pools = {(r, b, arm) for r in ("uniform", "skewed") for b in (1, 8) for arm in names}
     assert timed == pools
@@ -138,3 +141,10 @@ def test_the_skew_is_calibrated_once_and_holds_for_all_engines(rows):
     ]
     assert shares[1]["pool_share_measured"] < shares[0]["pool_share_measured"] - 0.05
     assert found(rows, "decode", engine="small", routing="skewed")
+
+
+def test_rows_name_the_kernels_that_ran(rows):
+    assert {row["kernels"] for row in found(rows, "decode", engine="pools")} == {"default"}
+    for kind in ("decode", "prefill"):
+        small = found(rows, kind, engine="small")
+        assert {row["kernels"] for row in small} == {"default", "tuned"}

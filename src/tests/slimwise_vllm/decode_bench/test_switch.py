@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from slimwise_vllm.decode_bench.switch import GraphSets, HookSet
+from slimwise_vllm.decode_bench.switch import Capture, GraphSets, HookSet
 
 
 class Layer:
@@ -28,4 +28,5 @@ def test_only_hooked_attributes_can_be_switched():
 
 def test_without_graphs_nothing_is_captured():
     runner = SimpleNamespace(model=Layer(), vllm_config=None)
-    GraphSets(runner, (True, True)).use((False, False))
+    captured = Capture(masks=True, counts=True, tuned=False)
+    GraphSets(runner, captured).use(Capture(masks=False, counts=False, tuned=True))
