@@ -1,19 +1,25 @@
 """measure-throughput: a deployment outside any study, of real weights or of random ones."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from slimwise.artifacts.keep_set import read_keep_set
 from slimwise.backbones.registry import inspect_checkpoint
 from slimwise.config_digest import config_digest
 from slimwise.core.vocabulary import Phase
+from slimwise.engine.config import ServingConfig
 from slimwise.engine.deployment import ServedModel
 from slimwise.provenance import code_digest
-from slimwise.sweep.config import Arm, DeploymentConfig, LoadConfig, ModelSource
+from slimwise.sweep.config import Arm, DeploymentConfig, ModelSource
 from slimwise.sweep.deployments import Swept, SweptArm
 from slimwise.sweep.measure import Setup, measure
 from slimwise.sweep.point_log import PointLog
 from slimwise.sweep.points import points
-from slimwise.sweep.random_model import write_even_keep_set, write_random_model
+from slimwise.sweep.random_model import (
+    write_even_keep_set,
+    write_random_model,
+    write_word_tokenizer,
+)
 from slimwise.work_directory import work_directory
 
 _CODE = ("slimwise.sweep.alone", "slimwise_vllm.plugin")
@@ -33,43 +39,44 @@ def run(
     that disaggregation.prefill_urls and decode_urls name. commit is written where git is not at
     hand.
     """
-    with work_directory(work) as folder:
-        swept = _swept(config, folder / config.name)
-        setup = Setup(config.serving, config.disaggregation, folder / config.name, endpoint)
+    with work_directory(work) as whole:
+        folder = whole / config.name
+        swept = _swept(config, folder)
+        setup = Setup(_serving(config, swept), config.disaggregation, folder, endpoint)
+        ladder = {"concurrency": (), "prefill_requests": 0}
         identity = config_digest(
-            config.model_copy(
-                update={"arms": config.arms[:1], "load": _without_ladder(config.load)}
-            ),
+            config.model_copy(update={"arms": (), "load": config.load.model_copy(update=ladder)}),
             *map(code_digest, _CODE),
         )
         wanted = list(points(config.load, swept, identity))
         measure(wanted, swept, setup, PointLog(out, commit))
 
 
-def _without_ladder(load: LoadConfig) -> LoadConfig:
-    return load.model_copy(update={"concurrency": (), "prefill_requests": 0})
+def _serving(config: DeploymentConfig, swept: Swept) -> ServingConfig:
+    """The settings of the servers, which without weights draw some."""
+    if config.model.path.is_dir():
+        return config.serving
+    drawn = ("--load-format", "dummy", "--tokenizer", str(swept.tokenizer))
+    return config.serving.model_copy(update={"extra_args": (*drawn, *config.serving.extra_args)})
 
 
 def _swept(config: DeploymentConfig, folder: Path) -> Swept:
     """The deployment, its random models and keep sets written to the folder."""
     model = _model(config.model, folder / "model")
     decode = None if config.decode is None else _model(config.decode, folder / "decode_model")
-    pools = {
-        name: kept.resolve()
-        if isinstance(kept, Path)
-        else write_even_keep_set(model, kept, folder / f"{name}.json").resolve()
-        for name, kept in config.pools.items()
-    }
-    counts = {
-        name: max(read_keep_set(path).keep_set.num_kept_per_layer) for name, path in pools.items()
-    }
+    pools = {name: _keep_set(kept, model, folder / name) for name, kept in config.pools.items()}
     num_experts = inspect_checkpoint(decode or model).shape.num_experts
-    arms = [
-        SweptArm(arm.mode, arm.pool, _num_kept(arm, counts, num_experts)) for arm in config.arms
-    ]
-    decode_model = None if decode is None else ServedModel(decode)
-    served = ServedModel(model, pools)
-    return Swept(config.name, config.backbone, config.routing, served, decode_model, arms)
+    return Swept(
+        config.name,
+        config.backbone,
+        config.routing,
+        model=ServedModel(model, pools),
+        decode=None if decode is None else ServedModel(decode),
+        tokenizer=_tokenizer(config.model, folder / "tokenizer"),
+        arms=[
+            SweptArm(arm.mode, arm.pool, _num_kept(arm, pools, num_experts)) for arm in config.arms
+        ],
+    )
 
 
 def _model(source: ModelSource, folder: Path) -> Path:
@@ -78,8 +85,20 @@ def _model(source: ModelSource, folder: Path) -> Path:
     return write_random_model(source.path, source.num_experts, folder).resolve()
 
 
-def _num_kept(arm: Arm, counts: dict[str, int], num_experts: int) -> int:
-    """Experts of a layer that decode may use."""
+def _tokenizer(source: ModelSource, folder: Path) -> Path:
+    if source.path.is_dir():
+        return source.path.resolve()
+    return write_word_tokenizer(source.path, folder).resolve()
+
+
+def _keep_set(kept: Path | int, model: Path, folder: Path) -> Path:
+    if isinstance(kept, Path):
+        return kept.resolve()
+    return write_even_keep_set(model, kept, folder / "keep_set.json").resolve()
+
+
+def _num_kept(arm: Arm, pools: Mapping[str, Path], num_experts: int) -> int:
+    """Experts of a layer that decode may use, the most of any layer."""
     if arm.pool is None or not arm.mode.prunes(Phase.DECODE):
         return num_experts
-    return counts[arm.pool]
+    return max(read_keep_set(pools[arm.pool]).keep_set.num_kept_per_layer)

@@ -49,13 +49,17 @@ class SweptArm:
 
 @dataclass(frozen=True)
 class Swept:
-    """A deployment by what its servers load; decode is None for one server of both phases."""
+    """A deployment by what its servers load; decode is None for one server of both phases.
+
+    tokenizer is a folder with that of all its models.
+    """
 
     name: str
     backbone: str
     routing: str
     model: ServedModel
     decode: ServedModel | None
+    tokenizer: Path
     arms: Sequence[SweptArm]
 
     @property
@@ -94,7 +98,7 @@ def swept_decoder(
         model, decode = (model, own) if is_apart else (own, None)
         mode = ServingMode.SLIMWISE if is_apart else ServingMode.PRUNED
     arm = SweptArm(mode, name, num_kept)
-    return Swept(str(decoder), record.name, _REAL, model, decode, (arm,))
+    return Swept(str(decoder), record.name, _REAL, model, decode, model.folder, (arm,))
 
 
 @contextmanager

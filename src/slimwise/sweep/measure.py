@@ -93,10 +93,7 @@ def _measured(
     urls = deployment.prefill_urls, deployment.decode_urls
     earlier = decode_counts(*urls)
     with watched(deployment.decode_urls) as samples:
-        # Both checkpoints of a deployment have the same tokenizer, or it would not have started.
-        result = bench.measure(
-            point.load, base_url=deployment.base_url, tokenizer=swept.model.folder
-        )
+        result = bench.measure(point.load, base_url=deployment.base_url, tokenizer=swept.tokenizer)
     if point.phase is Phase.PREFILL:
         return {"prefill_tokens_per_s": result["total_input_tokens"] / result["duration"]}
     is_apart = swept.deployment is Deployment.DISAGGREGATED

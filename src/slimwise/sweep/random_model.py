@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
@@ -21,15 +22,23 @@ from slimwise.provenance import current_provenance
 def write_random_model(config_file: Path, num_experts: int | None, folder: Path) -> Path:
     """The folder of the configuration's model, with that many experts a layer unless null.
 
-    Its vocabulary is a word for each id, so that text of n words is a prompt of n tokens. Its file
-    of weights is empty: it marks the folder as a model's.
+    Its file of weights is empty: it marks the folder as a model's.
     """
-    config = json.loads(config_file.read_text("utf-8"))
+    config = _config(config_file)
     if num_experts is not None:
         config = backbone_for(config["model_type"]).pruned_config(config, num_experts)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config, indent=1), "utf-8")
     save_file({}, folder / "model.safetensors")
+    return folder
+
+
+def write_word_tokenizer(config_file: Path, folder: Path) -> Path:
+    """A folder of its own for a tokenizer with a word for each id: n words are n tokens.
+
+    Beside the model's config.json, transformers would take it for the family's tokenizer.
+    """
+    config = _config(config_file)
     size = count(config.get("text_config", config), "vocab_size")
     words = Tokenizer(WordLevel({f"w{number}": number for number in range(size)}, unk_token="w0"))
     words.pre_tokenizer = WhitespaceSplit()
@@ -48,3 +57,7 @@ def write_even_keep_set(model: Path, num_kept: int, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_keep_set(path, record, current_provenance())
     return path
+
+
+def _config(config_file: Path) -> dict[str, Any]:
+    return json.loads(config_file.read_text("utf-8"))
