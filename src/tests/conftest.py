@@ -14,11 +14,17 @@ import transformers
 from slimwise.benchmarks.settings import DataSettings
 from slimwise.core.moe import GateActivation, GateRule
 from slimwise.inspect.config import BackboneConfig
+from hypothesis import settings
 from slimwise.inspect.run import run as inspect_backbone
 
 NUM_EXPERTS = 16
 TOP_K = 4
 
+from slimwise.resources import ResourceConfig
+
+# The same examples in every run, however slow the machine.
+settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
+settings.load_profile("fixed")
 _SIZES: dict[str, Any] = {
     "vocab_size": 64,
     "hidden_size": 32,
