@@ -1,8 +1,12 @@
 """Tiny random models of the supported families, built by their real classes; benchmark data."""
 
 import os
-from collections.abc import Callable, Mapping
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -10,21 +14,21 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from hypothesis import settings
 
 from slimwise.benchmarks.settings import DataSettings
 from slimwise.core.moe import GateActivation, GateRule
 from slimwise.inspect.config import BackboneConfig
-from hypothesis import settings
 from slimwise.inspect.run import run as inspect_backbone
-
-NUM_EXPERTS = 16
-TOP_K = 4
-
 from slimwise.resources import ResourceConfig
 
 # The same examples in every run, however slow the machine.
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
+
+NUM_EXPERTS = 16
+TOP_K = 4
+
 _SIZES: dict[str, Any] = {
     "vocab_size": 64,
     "hidden_size": 32,
@@ -230,6 +234,32 @@ def inspected(tmp_path) -> Callable[[Path], Path]:
         return out
 
     return inspect
+
+
+@pytest.fixture
+def starts() -> Mapping[str, Callable[[Sequence[str]], None]]:
+    """Ways to run a command: as one process, as two of a host, as one on each of two hosts."""
+    return {
+        "alone": partial(_start, [""]),
+        "processes": partial(_start, [ResourceConfig(gpus=2).launcher(1)]),
+        "hosts": _on_two_hosts,
+    }
+
+
+def _on_two_hosts(command: Sequence[str]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    _start([ResourceConfig(hosts=2, rendezvous=f"127.0.0.1:{port}").launcher(1)] * 2, command)
+
+
+def _start(launchers: Sequence[str], command: Sequence[str]) -> None:
+    """The command behind each launcher of the stages, all at once."""
+    folder = Path(sys.executable).parent
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PATH": f"{folder}:{os.environ['PATH']}"}
+    words = ([*launcher.removesuffix("slimwise").split(), *command] for launcher in launchers)
+    running = [subprocess.Popen(each, env=environment) for each in words]
+    assert {process.wait() for process in running} == {0}
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,4 @@
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -117,31 +115,26 @@ def test_memory_that_runs_out_changes_no_sum(tmp_path, backbone, monkeypatch):
 
 
 @pytest.mark.slow
-def test_two_processes_add_up_to_one(tmp_path, backbone):
+def test_two_processes_add_up_to_one_on_one_host_or_two(tmp_path, backbone, starts):
     """Batches of one sequence are computed alike; only the order of float64 sums differs."""
     config = CONFIG.model_copy(update={"dtype": "float32", "batch_tokens": 16, "cpu_threads": 1})
-    found = []
-    launchers = ([], ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"])
-    for number, launcher in enumerate(launchers):
-        out = tmp_path / f"{number}.safetensors"
-        paths = ["--backbone", str(backbone), "--out", str(out), "--work", str(tmp_path / "work")]
+    found = {}
+    for name, start in starts.items():
+        out, work = tmp_path / f"{name}.safetensors", tmp_path / f"{name}_work"
+        paths = ["--backbone", str(backbone), "--out", str(out), "--work", str(work)]
         stage = ["-m", "slimwise.cli", "collect-stats", "--config", slice_json(config), *paths]
-        subprocess.run(
-            [sys.executable, *launcher, *stage],
-            check=True,
-            capture_output=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
-        found.append(read_routing_stats(out))
-    alone, both = found
-    for component, stats in alone.items():
-        assert torch.equal(both[component].tokens_LE, stats.tokens_LE)
-        for name in ("gate_LE", "norm_LE", "gate_norm_LE", "softmax_gate_norm_LE"):
-            torch.testing.assert_close(
-                getattr(both[component], name), getattr(stats, name), rtol=1e-14, atol=1e-14
-            )
-    folders = {path.name for path in (tmp_path / "work").glob("*/*")}
-    assert folders == {"process_1_of_1", "process_1_of_2", "process_2_of_2"}
+        start([sys.executable, *stage])
+        found[name] = read_routing_stats(out)
+        folders = {path.name for path in work.glob("*/*")}
+        both = {"process_1_of_2", "process_2_of_2"}
+        assert folders == ({"process_1_of_1"} if name == "alone" else both)
+    for component, stats in found["alone"].items():
+        for both in (found["processes"][component], found["hosts"][component]):
+            assert torch.equal(both.tokens_LE, stats.tokens_LE)
+            for field in ("gate_LE", "norm_LE", "gate_norm_LE", "softmax_gate_norm_LE"):
+                torch.testing.assert_close(
+                    getattr(both, field), getattr(stats, field), rtol=1e-14, atol=1e-14
+                )
 
 
 def test_unknown_component_lists_the_known_ones(tmp_path, backbone):

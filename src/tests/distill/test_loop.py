@@ -2,7 +2,6 @@ import csv
 import os
 import random
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -156,18 +155,20 @@ with joined_processes(torch.device("cpu")) as processes:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["hybrid"])
-def test_two_processes_take_the_steps_of_one(tiny_checkpoint, kind, config, tmp_path):
+def test_two_processes_take_the_steps_of_one_on_one_host_or_two(
+    tiny_checkpoint, kind, config, tmp_path, starts
+):
     folder, settings = tiny_checkpoint(kind), _settings(config).model_dump_json()
     script = tmp_path / "distil.py"
     script.write_text(_TWO_PROCESSES)
-    rows = []
-    for launcher in ([], ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]):
-        work = tmp_path / f"work{len(launcher)}"
+    rows = {}
+    for name, start in starts.items():
+        work = tmp_path / name
         work.mkdir()
-        command = [sys.executable, *launcher, str(script), str(folder), settings, str(work)]
-        subprocess.run(command, check=True, capture_output=True)
-        rows.append(_rows(work))
-    for alone, both in zip(*rows, strict=True):
+        start([sys.executable, str(script), str(folder), settings, str(work)])
+        rows[name] = _rows(work)
+    assert rows["hosts"] == rows["processes"]
+    for alone, both in zip(rows["alone"], rows["hosts"], strict=True):
         assert float(both["loss"]) == pytest.approx(float(alone["loss"]), rel=1e-4)
         assert float(both["gradient_norm"]) == pytest.approx(
             float(alone["gradient_norm"]), rel=1e-2, abs=2e-4
