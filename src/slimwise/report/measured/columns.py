@@ -87,6 +87,18 @@ CAPACITY_COLUMNS = (
     "block_tokens",
     "engine",
 )
+KERNEL_TUNING_COLUMNS = (
+    "backbone",
+    "num_experts",
+    "batch",
+    "distinct_experts",
+    "layer_us_default",
+    "layer_us_shipped",
+    "layer_us_tuned",
+    "vllm_to_tuned",
+    "setting",
+    "triton",
+)
 SCORING_SPEED_COLUMNS = (
     "backbone",
     "implementation",

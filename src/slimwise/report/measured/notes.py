@@ -19,14 +19,37 @@ _KERNELS = (
     "Kernels: settings of vLLM's MoE kernel, shipped where vLLM has a file for that number of "
     "experts on this GPU, default where it has none, tuned where they are ours."
 )
+_TUNED = (
+    "Tuned steps and those with vLLM's own settings were taken in turns, in one engine on the same "
+    "requests."
+)
+_RATIO = (
+    "Throughput of a GPU over the full model's under the same routing, where a user gets the "
+    "target. Interpolated between the two neighbouring points shown (batch: tokens/s/user, "
+    "tokens/s/GPU), linearly in the two rates, which is to say that batch grows linearly with "
+    "the time of a step."
+)
+_PAPER = "The paper's ratios are of 2 x A100."
 
 NOTES = {
     "throughput": f"{_STEPS} {_WEIGHTS} {_ROUTING} {_KERNELS}",
-    "ratio_at_target": (
-        "Throughput of a GPU over the full model's under the same routing, where a user gets the "
-        "target. Interpolated between the two neighbouring points shown (batch: tokens/s/user, "
-        "tokens/s/GPU), linearly in the two rates, which is to say that batch grows linearly with "
-        f"the time of a step. {_WEIGHTS} {_ROUTING} {_KERNELS} The paper's ratios are of 2 x A100."
+    "ratio_at_target": f"{_RATIO} {_WEIGHTS} {_ROUTING} {_KERNELS} {_PAPER}",
+    "tuned_throughput": f"{_STEPS} {_TUNED} {_WEIGHTS} {_ROUTING} {_KERNELS}",
+    "tuned_ratio_at_target": (
+        f"{_RATIO} {_TUNED} Tuned decoders are compared with the tuned full model, others with the "
+        f"full model as vLLM has it. {_WEIGHTS} {_ROUTING} {_KERNELS} {_PAPER}"
+    ),
+    "long_context": (
+        f"{_STEPS} A request of 1,024 prompt tokens and 8,192 answered ones has 5,120 tokens of "
+        f"context in the mean: so has every sequence of these steps. {_WEIGHTS} {_ROUTING} "
+        f"{_KERNELS}"
+    ),
+    "long_context_ratio": f"{_RATIO} {_WEIGHTS} {_ROUTING} {_KERNELS} {_PAPER}",
+    "kernel_tuning": (
+        "Microseconds of the routed experts of one layer, alone, in CUDA graphs of eight calls "
+        "that are routed anew each, under skewed routing; medians of twelve turns. Default is the "
+        "rule that vLLM takes for a shape that it ships no file for, the ratio is to what vLLM "
+        "takes. A setting is tokens x columns x depth of a tile, warps, stages."
     ),
     "mask_overhead": (
         "The same requests decoded without the plugin (full) and with it, pools loaded, all "
