@@ -213,15 +213,10 @@ COMMANDS = (
         "slimwise.sweep.config:LoadConfig",
         (
             Flag("serving", slice="slimwise.engine.config:ServingConfig"),
+            Flag("disaggregation", slice="slimwise.engine.config:DisaggregationConfig"),
             Flag("backbone"),
-            Flag("checkpoint", default=_nothing),
-            Flag("pool", many=True, default=tuple),
-            Flag(
-                "disaggregation",
-                slice="slimwise.engine.config:DisaggregationConfig",
-                default=_nothing,
-            ),
-            Flag("decoder", DecoderId.parse),
+            Flag("decoder", str),
+            Flag("files", many=True),
             Flag("out"),
             Flag("work"),
         ),

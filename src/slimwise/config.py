@@ -25,6 +25,7 @@ from slimwise.resources import ResourceConfig
 from slimwise.score.config import ScoreConfig
 from slimwise.select.config import SelectionConfig
 from slimwise.stage_config import StageConfig
+from slimwise.sweep.config import SweepConfig
 from slimwise.train.config import TrainConfig
 
 Slice = TypeVar("Slice", bound=StageConfig)
@@ -69,6 +70,9 @@ class StudyConfig(StageConfig):
         default_factory=CoverageConfig,
         description="At which batches the experts of a decode step are counted.",
     )
+    throughput: SweepConfig = Field(
+        default_factory=SweepConfig, description="Loads that decoders are measured under."
+    )
     cross_check: CrossCheckConfig = Field(
         default_factory=CrossCheckConfig, description="What lm-eval is asked to measure too."
     )
@@ -104,6 +108,7 @@ class StudyConfig(StageConfig):
                 f"prompt in serving.max_model_len_tokens = {self.serving.max_model_len_tokens}"
             )
         self._check_evaluation()
+        self._check_throughput()
         self._check_cross_check()
         self._check_distillation()
         return self
@@ -129,6 +134,22 @@ class StudyConfig(StageConfig):
                     f"evaluation.disaggregated_decoders names {name}, which is none of the study's "
                     f"pruned decoders: {', '.join(pruned)}"
                 )
+
+    def _check_throughput(self) -> None:
+        asked = self.throughput
+        known = [*self.decoders(), *self.distilled_decoders()]
+        for swept in asked.swept_decoders():
+            if swept.decoder not in known:
+                raise ValueError(
+                    f"throughput.decoders names {swept.decoder}, which is none of the study's "
+                    f"decoders: {', '.join(map(str, known))}"
+                )
+        longest = asked.prompt_tokens + asked.output_tokens
+        if asked.decoders and longest > self.serving.max_model_len_tokens:
+            raise ValueError(
+                f"throughput.prompt_tokens + throughput.output_tokens = {longest} is above "
+                f"serving.max_model_len_tokens = {self.serving.max_model_len_tokens}"
+            )
 
     def _check_cross_check(self) -> None:
         asked, checked = self.evaluation, self.cross_check

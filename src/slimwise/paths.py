@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from slimwise.core.vocabulary import Criterion, DecoderId
+from slimwise.core.vocabulary import Criterion, DecoderId, Distillation
 
 # From the repository's root, where the workflow runs: a moved checkout has the same inputs.
 EMBEDDED_CHECKPOINT = Path("src/slimwise/backbones/mini/checkpoint")
@@ -68,6 +68,17 @@ class StudyPaths:
         """Manifest of what distillation trained for the decoder."""
         return self.root / "50_distilled" / str(decoder) / "manifest.json"
 
+    def pool_files(self, decoder: DecoderId) -> list[Path]:
+        """Keep set of a pruned decoder, and the manifest of what was trained for it, if anything.
+
+        The full model serves the decoder as a pool by them.
+        """
+        assert decoder.criterion is not None
+        assert decoder.num_kept is not None
+        keep_set = self.keep_set(decoder.criterion, decoder.num_kept)
+        is_distilled = decoder.distilled is not Distillation.NONE
+        return [keep_set, self.trained(decoder)] if is_distilled else [keep_set]
+
     def embedded(self, decoder: DecoderId | str) -> Path:
         """Folder of the trained tensors that ship for the decoder; few decoders have one."""
         return EMBEDDED_DISTILLED / str(decoder)
@@ -107,6 +118,15 @@ class StudyPaths:
     def decode_rows(self, plan: str) -> Path:
         """Times of the plan's decode steps, and the experts that they read."""
         return self.root / "60_serve" / f"{plan}.jsonl"
+
+    def throughput_rows(self, decoder: DecoderId | str) -> Path:
+        """Points of the throughput of one decoder; its name says what it was served from."""
+        return self.root / "60_serve" / f"{decoder}.jsonl"
+
+    @property
+    def served_throughput(self) -> Path:
+        """Points of the throughput of deployments outside a study."""
+        return self.root / "60_serve" / "throughput.jsonl"
 
     @property
     def kernel_tuning(self) -> Path:

@@ -1,12 +1,14 @@
 """Which loads the throughput of a deployment is measured under."""
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from slimwise.core.vocabulary import ServingMode
+from slimwise.core.vocabulary import DecoderId, ServingMode
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
+from slimwise.errors import ConfigError
 from slimwise.stage_config import StageConfig
 
 Count = Annotated[int, Field(ge=1)]
@@ -34,12 +36,51 @@ class LoadConfig(StageConfig):
     seed: int = Field(default=0, ge=0, description="Seed of the random prompts.")
 
 
+class Placement(StrEnum):
+    """What a decoder is served from; the end of its name where not from a checkpoint alone."""
+
+    ALONE = ""
+    POOL = "-colocated"
+    APART = "-disaggregated"
+
+
+class SweptDecoder(NamedTuple):
+    """A decoder and what it is served from, spelled as its folder under 70_evaluation/."""
+
+    decoder: DecoderId
+    placement: Placement
+
+    @classmethod
+    def parse(cls, name: str) -> "SweptDecoder":
+        """What the name says; ConfigError if it is none, or the full decoder as a pool."""
+        ending = next(
+            (each for each in (Placement.POOL, Placement.APART) if name.endswith(each)),
+            Placement.ALONE,
+        )
+        decoder = DecoderId.parse(name.removesuffix(ending))
+        if decoder.is_full and ending is Placement.POOL:
+            raise ConfigError(f"decoder {name}: the full decoder is no pool. Name it full.")
+        return cls(decoder, ending)
+
+
 class SweepConfig(LoadConfig):
+    """The loads, and the decoders of a study that are measured under them."""
+
     decoders: tuple[str, ...] = Field(
         default=(),
         description="Decoders that are swept, none if empty: full, reap-m32 from its own "
         "checkpoint, reap-m32-colocated as a pool of the full model, reap-m32-disaggregated.",
     )
+
+    def swept_decoders(self) -> tuple[SweptDecoder, ...]:
+        """The decoders with what each is served from."""
+        return tuple(map(SweptDecoder.parse, self.decoders))
+
+    @property
+    def num_servers(self) -> int:
+        """Servers that the largest of them needs."""
+        is_apart = any(swept.placement is Placement.APART for swept in self.swept_decoders())
+        return 1 + is_apart
 
     @property
     def load(self) -> LoadConfig:

@@ -8,7 +8,7 @@ from typing import Any
 
 from slimwise.artifacts.backbone_record import BackboneRecord
 from slimwise.artifacts.pool_files import PoolFiles
-from slimwise.core.vocabulary import DecoderId, Deployment, Phase, ServingMode
+from slimwise.core.vocabulary import DecoderId, Deployment, Distillation, Phase, ServingMode
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.deployment import (
     RunningDeployment,
@@ -18,6 +18,7 @@ from slimwise.engine.deployment import (
 )
 from slimwise.engine.process import RunningServers
 from slimwise.errors import ConfigError
+from slimwise.sweep.config import Placement
 
 _REAL = "real"
 """The model's own routing."""
@@ -64,41 +65,43 @@ class Swept:
 
     @property
     def deployment(self) -> Deployment:
+        """Whether one server answers."""
         return Deployment.COLOCATED if self.decode is None else Deployment.DISAGGREGATED
 
 
 def swept_decoder(
-    record: BackboneRecord,
-    decoder: DecoderId,
-    *,
-    checkpoint: Path | None,
-    pool: Sequence[Path],
-    is_apart: bool,
+    record: BackboneRecord, decoder: DecoderId, placement: Placement, files: Sequence[Path]
 ) -> Swept:
-    """A study's decoder: the backbone, its own checkpoint, a pool of the backbone, or both phases.
+    """A study's decoder on the backbone, on its own checkpoint, as a pool, or on two servers.
 
-    checkpoint is a manifest; pool a keep set and the manifest of what was trained, if anything.
-    ConfigError unless a pruned decoder has exactly one of them, and the full one neither.
+    files are none for the full decoder, a pool's keep set and the manifest of what was trained if
+    anything, and otherwise the manifest of the checkpoint. ConfigError if there are more or fewer.
     """
-    if (checkpoint is not None) + bool(pool) != (not decoder.is_full) or (pool and is_apart):
+    is_pool = placement is Placement.POOL
+    is_distilled = decoder.distilled is not Distillation.NONE
+    expected = 1 + (is_pool and is_distilled) - decoder.is_full
+    if len(files) != expected:
         raise ConfigError(
-            f"decoder {decoder} was given checkpoint {checkpoint} and a pool of {len(pool)} files: "
-            "the full decoder takes neither, a disaggregated one a checkpoint, another pruned one "
-            "either of them."
+            f"decoder {decoder}{placement} was given {len(files)} files and is served from "
+            f"{expected}. Run the rule that names them."
         )
-    num_kept = decoder.num_kept or record.shape.num_experts
-    model, decode, mode, name = ServedModel(record.model.resolve()), None, ServingMode.FULL, None
-    if pool:
-        name, mode = str(decoder), ServingMode.SLIMWISE
-        keep_set, *trained = (path.resolve() for path in pool)
-        files = PoolFiles(keep_set=keep_set, trained=trained[0] if trained else None)
-        model = replace(model, pools={name: files})
-    elif checkpoint is not None:
-        own = ServedModel(checkpoint.parent.resolve())
-        model, decode = (model, own) if is_apart else (own, None)
-        mode = ServingMode.SLIMWISE if is_apart else ServingMode.PRUNED
-    arm = SweptArm(mode, name, num_kept)
-    return Swept(str(decoder), record.name, _REAL, model, decode, model.folder, (arm,))
+    full = ServedModel(record.model.resolve())
+    own = full if decoder.is_full or is_pool else ServedModel(files[0].parent.resolve())
+    arm = SweptArm(_mode(decoder, placement), None, decoder.num_kept or record.shape.num_experts)
+    if is_pool:
+        keep_set, *trained = (path.resolve() for path in files)
+        pool = PoolFiles(keep_set=keep_set, trained=trained[0] if trained else None)
+        own, arm = replace(full, pools={str(decoder): pool}), replace(arm, pool=str(decoder))
+    model, decode = (full, own) if placement is Placement.APART else (own, None)
+    return Swept(
+        f"{decoder}{placement}", record.name, _REAL, model, decode, full.folder, arms=(arm,)
+    )
+
+
+def _mode(decoder: DecoderId, placement: Placement) -> ServingMode:
+    if decoder.is_full:
+        return ServingMode.FULL
+    return ServingMode.PRUNED if placement is Placement.ALONE else ServingMode.SLIMWISE
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import urllib.request
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slimwise.core.vocabulary import Deployment, Phase
+from slimwise.core.vocabulary import Deployment, MoeKernels, Phase
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.decode_audit import decode_counts
 from slimwise.engine.deployment import RunningDeployment
@@ -23,8 +24,9 @@ from slimwise.sweep.steady import Sample, steady_part, watched
 _log = logging.getLogger(__name__)
 
 _CACHE_INFO = "vllm:cache_config_info"
-_TUNED = "Using configuration from"
+_SETTINGS_FILE = re.compile(r"Using configuration from (\S+) for MoE layer")
 """What vLLM logs if it has settings of its MoE kernel for the shape and device."""
+_SHIPPED = "/vllm/model_executor/"
 _TIMEOUT_S = 10
 
 
@@ -133,7 +135,7 @@ def _server_facts(deployment: RunningDeployment, serving: ServingConfig) -> dict
     return {
         "vllm": version,
         "gpus": serving.gpus * len(deployment.decode_urls),
-        "kernels": _kernels(deployment, url),
+        "kernels": str(_kernels(deployment, url)),
         "kv_cache_tokens": _number(cache.get("kv_cache_size_tokens")),
         "kv_blocks": _number(cache.get("num_gpu_blocks")),
         "block_tokens": _number(cache.get("block_size")),
@@ -141,11 +143,14 @@ def _server_facts(deployment: RunningDeployment, serving: ServingConfig) -> dict
 
 
 def _kernels(deployment: RunningDeployment, decode_url: str) -> str:
-    """ "tuned" or "default" by the log of a server that was started here, else "unknown"."""
+    """Where the MoE kernel's settings are from, by the log of the server if it started here."""
     logs = [server.log for server in deployment.started if server.base_url == decode_url]
     if not logs:
         return "unknown"
-    return "tuned" if _TUNED in logs[0].read_text("utf-8", errors="replace") else "default"
+    found = _SETTINGS_FILE.search(logs[0].read_text("utf-8", errors="replace"))
+    if found is None:
+        return MoeKernels.DEFAULT
+    return MoeKernels.SHIPPED if _SHIPPED in found[1] else MoeKernels.TUNED
 
 
 def _number(label: str | None) -> int | None:

@@ -7,10 +7,9 @@ from pathlib import Path
 from slimwise.artifacts.atomic import atomic_file
 from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
 from slimwise.config_digest import config_digest
-from slimwise.core.vocabulary import DecoderId
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.provenance import code_digest
-from slimwise.sweep.config import LoadConfig
+from slimwise.sweep.config import LoadConfig, SweptDecoder
 from slimwise.sweep.deployments import swept_decoder
 from slimwise.sweep.measure import Setup, measure
 from slimwise.sweep.point_log import PointLog
@@ -24,31 +23,28 @@ def run(
     config: LoadConfig,
     *,
     serving: ServingConfig,
+    disaggregation: DisaggregationConfig,
     backbone: Path,
-    checkpoint: Path | None = None,
-    pool: Sequence[Path] = (),
-    disaggregation: DisaggregationConfig | None = None,
-    decoder: DecoderId,
+    decoder: str,
+    files: Sequence[Path],
     out: Path,
     work: Path,
 ) -> None:
     """Write the decoder's rows, JSON lines; a killed run resumes with the points it lacks.
 
-    The files name the decoder as for generate-answers: none for the full one, the manifest of its
-    checkpoint, or its keep set and, if it is distilled, the manifest of what was trained. With
-    disaggregation, the backbone prefills and the checkpoint decodes.
+    decoder is spelled as SweptDecoder parses it, backbone the backbone's record. files are what
+    the decoder is served from beside it: the manifest of its checkpoint, or its keep set and the
+    manifest of what was trained, if anything.
     """
     record = read_backbone_record(backbone)
-    is_apart = disaggregation is not None
-    swept = swept_decoder(record, decoder, checkpoint=checkpoint, pool=pool, is_apart=is_apart)
-    files = [path for path in (checkpoint, *pool) if path is not None]
+    named = SweptDecoder.parse(decoder)
+    swept = swept_decoder(record, *named, files)
     with work_directory(work) as folder:
-        setup = Setup(serving, disaggregation or DisaggregationConfig(), folder / "servers")
         identity = _identity(config, serving, record, files)
         wanted = list(points(config, swept, identity))
         log = PointLog(folder / "points.jsonl")
-        measure(wanted, swept, setup, log)
-        rows = [{**log.row(point.digest), "decoder": str(decoder)} for point in wanted]
+        measure(wanted, swept, Setup(serving, disaggregation, folder / "servers"), log)
+        rows = [{"decoder": str(named.decoder), **log.row(point.digest)} for point in wanted]
         with atomic_file(out) as temporary:
             temporary.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
 
