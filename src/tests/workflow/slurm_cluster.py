@@ -70,7 +70,11 @@ def slurm_cluster(folder: Path) -> Iterator[SlurmCluster]:
         _wait(lambda: (folder / "munge.socket").exists(), munged)
         slurm = [start("slurmctld", "-D"), *(start("slurmd", "-D", "-N", node) for node in NODES)]
         _wait(lambda: _num_idle(cluster) == len(NODES), slurm)
-        yield cluster
+        try:
+            yield cluster
+        finally:
+            cluster.run("scancel", "--partition", _PARTITION)
+            _wait(lambda: _num_idle(cluster) == len(NODES), slurm)
 
 
 def _write_srun(path: Path, config: Path) -> None:
