@@ -119,9 +119,7 @@ def norm_rows(
     normed_THD = torch.empty_like(hidden_THD, memory_format=torch.contiguous_format)
     if hidden_THD.numel() == 0:
         return normed_THD
-    other_THD = hidden_THD if residual_THD is None and gate_THD is None else residual_THD
-    other_THD = gate_THD if other_THD is None else other_THD
-    assert other_THD is not None
+    other_THD = next(each for each in (residual_THD, gate_THD, hidden_THD) if each is not None)
     assert hidden_THD.stride(2) == other_THD.stride(2) == 1
     block = triton.next_power_of_2(num_columns)
     _norm_rows_kernel[(num_tokens * num_heads,)](  # pyright: ignore[reportIndexIssue]

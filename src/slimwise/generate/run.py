@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -54,10 +55,10 @@ def run(
     """Write samples.parquet of one decoder; a killed run resumes without asking anything twice.
 
     backbone is the backbone's record. A pruned decoder is served from its checkpoint, given by the
-    manifest, or from the backbone as a pool: its keep set and, if it is distilled, the manifest of
-    what was trained. With disaggregation, the backbone prefills and the checkpoint decodes.
-    Raises before a server starts if the answers could not be had; InvalidAnswersError, and
-    forgets the answers, if the decode server prefilled too.
+    manifest, or from the backbone as a pool: its keep set and the manifest of what was trained, if
+    anything was. With disaggregation, the backbone prefills and the checkpoint decodes. Raises
+    before a server starts if the answers could not be had; InvalidAnswersError at the end if the
+    decode server prefilled too.
     """
     served = served_decoder(
         config,
@@ -67,27 +68,38 @@ def run(
         pool=pool,
         is_disaggregated=disaggregation is not None,
     )
+    plan = _plan(config, served, serving)
+    with work_directory(work) as folder:
+        path = folder / f"answers-{_identity(config, plan)}.jsonl"
+        with _answers(path) as log:
+            pending = [question for question in plan.asked if question.key not in log]
+            _log.info("%s: %d questions, %d answered before", decoder, len(plan.asked), len(log))
+            if pending:
+                with _server(plan, disaggregation, folder) as base_url:
+                    asking = base_url, pending, log, _limits(config, plan.serving)
+                    ask_questions(*asking, served=served, splits_thoughts=plan.splits_thoughts)
+            provenance = current_provenance(data_origins(config))
+            write_samples(out, _sample_batches(plan.asked, log), provenance)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What one decoder is asked, and how its server is started; parsers may split off thoughts."""
+
+    served: ServedDecoder
+    serving: ServingConfig
+    asked: Sequence[Question]
+    splits_thoughts: bool
+
+
+def _plan(config: EvaluationConfig, served: ServedDecoder, serving: ServingConfig) -> _Plan:
+    """The plan; ConfigError or BackboneError if the questions could not be answered."""
     parsers = model_parsers(served.model)
-    serving = with_parsers(serving, parsers)
     server = ServerTraits(by_pool=bool(served.pools), parses_calls=parsers is not None)
     asked = questions(config, served.modes, server)
-    check_prompts_fit(asked, serving, served.model)
-    with work_directory(work) as folder:
-        path = folder / f"answers-{_identity(config, serving, served, asked)}.jsonl"
-        with _forgotten_if_invalid(path), AnswerLog(path) as log:
-            pending = [question for question in asked if question.key not in log]
-            _log.info("%s: %d questions, %d answered before", decoder, len(asked), len(log))
-            if pending:
-                with _server(served, serving, disaggregation, folder) as base_url:
-                    ask_questions(
-                        *(base_url, pending, log, _limits(config, serving)),
-                        served=served,
-                        splits_thoughts=parsers is not None,
-                    )
-            provenance = current_provenance(data_origins(config))
-            write_samples(out, _sample_batches(asked, log), provenance)
-        for finished in folder.glob("answers-*.jsonl"):
-            finished.unlink()
+    parsing = with_parsers(serving, parsers)
+    check_prompts_fit(asked, parsing, served.model)
+    return _Plan(served, parsing, asked, parsers is not None)
 
 
 def _limits(config: EvaluationConfig, serving: ServingConfig) -> AskingLimits:
@@ -99,22 +111,22 @@ def _limits(config: EvaluationConfig, serving: ServingConfig) -> AskingLimits:
 
 
 @contextmanager
-def _forgotten_if_invalid(log: Path) -> Iterator[None]:
+def _answers(path: Path) -> Iterator[AnswerLog]:
+    """The answers so far; they go when all are saved, or turn out to be of another method."""
     try:
-        yield
+        with AnswerLog(path) as log:
+            yield log
     except InvalidAnswersError:
-        log.unlink()
+        path.unlink()
         raise
+    for finished in path.parent.glob("answers-*.jsonl"):
+        finished.unlink()
 
 
 @contextmanager
-def _server(
-    served: ServedDecoder,
-    serving: ServingConfig,
-    layout: DisaggregationConfig | None,
-    folder: Path,
-) -> Iterator[str]:
+def _server(plan: _Plan, layout: DisaggregationConfig | None, folder: Path) -> Iterator[str]:
     """The address of the decoder; InvalidAnswersError at the end if its decode server prefilled."""
+    served, serving = plan.served, plan.serving
     if layout is None or served.decode_model is None:
         with serve(served.model, serving, folder / "server.log", served.pools) as base_url:
             yield base_url
@@ -139,13 +151,9 @@ def _sample_batches(asked: Sequence[Question], log: AnswerLog) -> Iterator[pd.Da
         yield pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _identity(
-    config: EvaluationConfig,
-    serving: ServingConfig,
-    served: ServedDecoder,
-    asked: Sequence[Question],
-) -> str:
+def _identity(config: EvaluationConfig, plan: _Plan) -> str:
     """Digest of all that shapes an answer, so that no other run's answer is taken for ours."""
+    served = plan.served
     models = [folder for folder in (served.model, served.decode_model) if folder is not None]
     weights = [
         path
@@ -155,11 +163,12 @@ def _identity(
     stamps = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in weights]
     pools = [path.read_text("utf-8") for path in served.pool_files]
     prompts = [
-        (question.request.messages, question.request.tools) for question in distinct_items(asked)
+        (question.request.messages, question.request.tools)
+        for question in distinct_items(plan.asked)
     ]
     return config_digest(
         config.model_copy(update={"concurrency": 1, "data_folder": None}),
-        serving.model_dump_json(include={"dtype", "max_model_len_tokens", "extra_args"}),
+        plan.serving.model_dump_json(include={"dtype", "max_model_len_tokens", "extra_args"}),
         json.dumps([*map(str, models), stamps, prompts, pools]),
         *map(code_digest, _CODE),
     )

@@ -1,6 +1,7 @@
 """The words that go with each figure."""
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -12,27 +13,8 @@ from slimwise.report.order import NO_CRITERION
 from slimwise.report.selection import at_half
 
 _COMPARED = (ServingMode.FULL, ServingMode.PRUNED, ServingMode.SLIMWISE)
-
-
-def figure_captions(accuracy: pd.DataFrame, grades: pd.DataFrame) -> dict[str, Caption]:
-    """The caption of every figure by its name, from the tables that the figures are drawn from."""
-    study = _study(accuracy, grades)
-    return {
-        "accuracy_by_num_kept": Caption(
-            "Accuracy by the number of experts kept",
-            "Mean over runs, bars one standard deviation; the dashed line is the full decoder, the "
-            f"band around it one standard deviation. Training-free decoders only. {study}",
-            "Line plots of accuracy in per cent against experts kept per layer. "
-            f"{_by_benchmark(_training_free(accuracy), _range_of_accuracy)}",
-        ),
-        "output_lengths": Caption(
-            "Output lengths by decoder",
-            "Densities of the lengths of answers that ended by themselves, in tokens on a "
-            "logarithmic axis; ticks are medians, triangles 90th percentiles over all answers, and "
-            f"percentages the share that the budget cut. {study}",
-            "Density plots, one for each decoder. Medians in tokens: "
-            f"{_by_benchmark(accuracy, _range_of_medians)}",
-        ),
+_OF_EXPERTS: Mapping[str, Caption] = MappingProxyType(
+    {
         "expert_load": Caption(
             "Load of the experts in calibration",
             "Tokens routed to each expert over the layer's mean, experts sorted within a layer; "
@@ -60,25 +42,62 @@ def figure_captions(accuracy: pd.DataFrame, grades: pd.DataFrame) -> dict[str, C
             "Line plots of the Jaccard index, 0 to 1, against the layer, a line for each pair of "
             "criteria.",
         ),
+    }
+)
+_DISTILLATION = Caption(
+    "Training curves of the distilled decoders",
+    "Loss, and its term of the Kullback-Leibler divergence from the teacher, in nats a "
+    "token on a logarithmic axis, by optimiser step; lines are means over the last "
+    "twentieth of all steps, dots single steps; n are the student's tokens.",
+    "Line plots of loss and divergence against optimiser steps, a column for each pool of "
+    "experts, a line for each split rule.",
+)
+
+
+def figure_captions(accuracy: pd.DataFrame, grades: pd.DataFrame) -> dict[str, Caption]:
+    """The caption of every figure by its name, from the tables that the figures are drawn from."""
+    study = _study(accuracy, grades)
+    return {
+        "accuracy_by_num_kept": _accuracy_caption(accuracy, study),
+        "output_lengths": _lengths_caption(accuracy, study),
+        **_OF_EXPERTS,
         "figure_3": _training_free_caption(accuracy, study, Decoding.SAMPLED),
         "figure_5": _training_free_caption(accuracy, study, Decoding.GREEDY),
-        "length_accuracy": Caption(
-            "Accuracy against output length",
-            "Median output length in tokens, thin lines to the 90th percentile, against accuracy "
-            "in per cent; smaller markers keep fewer experts, and the full decoder is where the "
-            f"dashed lines cross. {study}",
-            "Scatter plots, one for each criterion and benchmark. Medians in tokens: "
-            f"{_by_benchmark(accuracy, _range_of_medians)}",
-        ),
-        "distillation": Caption(
-            "Training curves of the distilled decoders",
-            "Loss, and its term of the Kullback-Leibler divergence from the teacher, in nats a "
-            "token on a logarithmic axis, by optimiser step; lines are means over the last "
-            "twentieth of all steps, dots single steps; n are the student's tokens.",
-            "Line plots of loss and divergence against optimiser steps, a column for each pool of "
-            "experts, a line for each split rule.",
-        ),
+        "length_accuracy": _length_accuracy_caption(accuracy, study),
+        "distillation": _DISTILLATION,
     }
+
+
+def _accuracy_caption(accuracy: pd.DataFrame, study: str) -> Caption:
+    return Caption(
+        "Accuracy by the number of experts kept",
+        "Mean over runs, bars one standard deviation; the dashed line is the full decoder, the "
+        f"band around it one standard deviation. Training-free decoders only. {study}",
+        "Line plots of accuracy in per cent against experts kept per layer. "
+        f"{_by_benchmark(_training_free(accuracy), _range_of_accuracy)}",
+    )
+
+
+def _lengths_caption(accuracy: pd.DataFrame, study: str) -> Caption:
+    return Caption(
+        "Output lengths by decoder",
+        "Densities of the lengths of answers that ended by themselves, in tokens on a "
+        "logarithmic axis; ticks are medians, triangles 90th percentiles over all answers, and "
+        f"percentages the share that the budget cut. {study}",
+        "Density plots, one for each decoder. Medians in tokens: "
+        f"{_by_benchmark(accuracy, _range_of_medians)}",
+    )
+
+
+def _length_accuracy_caption(accuracy: pd.DataFrame, study: str) -> Caption:
+    return Caption(
+        "Accuracy against output length",
+        "Median output length in tokens, thin lines to the 90th percentile, against accuracy "
+        "in per cent; smaller markers keep fewer experts, and the full decoder is where the "
+        f"dashed lines cross. {study}",
+        "Scatter plots, one for each criterion and benchmark. Medians in tokens: "
+        f"{_by_benchmark(accuracy, _range_of_medians)}",
+    )
 
 
 def _study(accuracy: pd.DataFrame, grades: pd.DataFrame) -> str:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from slimwise.artifacts.captions import write_captions
@@ -49,22 +50,19 @@ def draw_figures(
 ) -> None:
     """Every figure in the folder out, and captions.json with what is to be said of each.
 
-    accuracy, keep_set_overlap and overlap_by_layer are CSV tables that write_tables wrote; stats
-    are the routing statistics; distilled are the manifests of the distilled decoders, beside which
-    their logs lie.
+    accuracy, keep_set_overlap and overlap_by_layer are tables that write_tables wrote, stats the
+    routing statistics; beside the manifests of the distilled decoders lie their logs.
     """
     overlap = read_table(keep_set_overlap, OVERLAP_COLUMNS)
     by_layer = read_table(overlap_by_layer, OVERLAP_BY_LAYER_COLUMNS)
-    components = {name: sums["tokens_LE"] for name, sums in read_routing_sums(stats).items()}
     accuracies = read_table(accuracy, ACCURACY_COLUMNS)
-    graded = pd.concat([read_grades(path) for path in grades], ignore_index=True)
-    answers = comparable_answers(graded)
+    answers = comparable_answers(pd.concat(map(read_grades, grades), ignore_index=True))
     bootstrap = Bootstrap.of(config)
     figures = {
         "accuracy_by_num_kept": draw_accuracy_by_num_kept(accuracies),
         "output_lengths": draw_output_lengths(answers),
         "expert_load": draw_expert_load(read_expert_scores(scores)),
-        "expert_load_by_component": draw_load_by_component(components),
+        "expert_load_by_component": draw_load_by_component(_loads(stats)),
         "keep_set_overlap": draw_keep_set_overlap(overlap),
         "keep_set_overlap_by_layer": draw_overlap_by_layer(by_layer),
         "figure_3": draw_training_free(accuracies, answers, Decoding.SAMPLED, bootstrap),
@@ -78,6 +76,11 @@ def draw_figures(
         save_figure(figure, out / name, formats=config.figure_formats, dpi=config.dpi)
     write_captions(out / "captions.json", captions, current_provenance())
     log.info("drew %d figures as %s", len(figures), ", ".join(config.figure_formats))
+
+
+def _loads(stats: Path) -> dict[str, np.ndarray]:
+    """Tokens routed to each expert, [L, E], by component of the mixture."""
+    return {name: sums["tokens_LE"] for name, sums in read_routing_sums(stats).items()}
 
 
 def _logs(manifests: Sequence[Path]) -> dict[DecoderId, pd.DataFrame]:

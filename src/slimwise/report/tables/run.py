@@ -62,25 +62,33 @@ def write_tables(
     here = _origin_columns(current_provenance())
     overlaps = overlap_table(records, backbone=model.name).assign(**here)
     by_layer = overlap_by_layer_table(records, backbone=model.name).assign(**here)
-    times = stage_times(benchmarks, setup_record).assign(**here)
-    categories = categories_table(accuracies, answers)
-    findings = findings_table(accuracies, answers)
     comparison = comparison_table(
         accuracies, answers, bootstrap=Bootstrap.of(config), paper=read_paper_cells(paper)
     )
     tables = (
         Table("accuracy", accuracies, ACCURACY_COLUMNS),
         *(_paper_table(name, comparison) for name in PAPER_TABLES),
+        *_tables_by_part(accuracies, answers),
+        Table("keep_set_overlap", overlaps, OVERLAP_COLUMNS),
+        Table("keep_set_overlap_by_layer", by_layer, OVERLAP_BY_LAYER_COLUMNS),
+        Table(
+            "stage_times", stage_times(benchmarks, setup_record).assign(**here), STAGE_TIME_COLUMNS
+        ),
+    )
+    write_table_files(tables, out, config.table_digits)
+    log.info("wrote %d tables from %d graded answers", len(tables), len(answers))
+
+
+def _tables_by_part(accuracies: pd.DataFrame, answers: pd.DataFrame) -> tuple[Table, Table]:
+    """Accuracy by category and by finding; a sentence where no benchmark has any."""
+    categories = categories_table(accuracies, answers)
+    findings = findings_table(accuracies, answers)
+    return (
         Table(
             "categories", categories, CATEGORY_COLUMNS, NO_CATEGORIES if categories.empty else None
         ),
         Table("findings", findings, FINDING_COLUMNS, NO_FINDINGS if findings.empty else None),
-        Table("keep_set_overlap", overlaps, OVERLAP_COLUMNS),
-        Table("keep_set_overlap_by_layer", by_layer, OVERLAP_BY_LAYER_COLUMNS),
-        Table("stage_times", times, STAGE_TIME_COLUMNS),
     )
-    write_table_files(tables, out, config.table_digits)
-    log.info("wrote %d tables from %d graded answers", len(tables), len(answers))
 
 
 def _paper_table(name: str, comparison: pd.DataFrame) -> Table:
