@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+from torch.utils.data import ConcatDataset
 
 from slimwise.artifacts.chat_row import conversation
 from slimwise.distill.config import DistillationConfig
@@ -51,8 +52,12 @@ def load_rows(source: str) -> Any:
     try:
         if not files:
             return datasets.load_dataset(source, split="train")
-        kind = suffixes[files[0].suffix]
-        return datasets.load_dataset(kind, data_files=list(map(str, files)), split="train")
+        # One by one: files of one folder may differ in their columns.
+        tables: list[Any] = [
+            datasets.load_dataset(suffixes[path.suffix], data_files=str(path), split="train")
+            for path in files
+        ]
+        return ConcatDataset(tables)
     except Exception as failure:
         raise ConfigError(
             f"cannot load {source}: {failure}. Give distillation.chat_data and agent_data a hub id "

@@ -92,6 +92,20 @@ def test_a_share_of_none_needs_no_trajectories(config, tokenizer, mixture, tmp_p
     assert source.draw(random.Random(0)) == row_tokens(CHAT, tokenizer)
 
 
+def test_files_of_a_folder_may_differ_in_their_columns(config, tokenizer, tmp_path):
+    rows = {
+        "chat": CHAT,
+        "agent": TRAJECTORY,
+        "api": {"messages": [{"role": "user", "content": "x"}]},
+    }
+    for name, row in rows.items():
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row))
+    source = ChatMixture(config(chat_data=str(tmp_path), agent_share=0.0), tokenizer)
+    rng = random.Random(0)
+    drawn = {tuple(source.draw(rng)) for _ in range(40)}
+    assert drawn == {tuple(row_tokens(row, tokenizer)) for row in rows.values()}
+
+
 def test_an_unknown_speaker_is_named():
     with pytest.raises(ConfigError, match="'narrator'"):
         row_messages({"conversations": [{"from": "narrator", "value": ""}]})
