@@ -1,9 +1,7 @@
 """Safetensors weights as they lie on disk: names, shapes and byte ranges. Torch-free."""
 
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from io import FileIO
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
@@ -90,45 +88,6 @@ def read_weight_file(path: Path) -> dict[str, WeightEntry]:
             f"file has {size}. Fetch the checkpoint again."
         )
     return entries
-
-
-def read_chunks(
-    entry: WeightEntry, ranges: Iterable[tuple[int, int]], buffer: bytearray
-) -> Iterator[memoryview]:
-    """The bytes of the tensor's ranges, in pieces of whole values that fill the buffer.
-
-    Each piece lies in the buffer until the next one is asked for. CheckpointError if the file has
-    become shorter than its header says.
-    """
-    step = len(buffer) - len(buffer) % max(entry.item_bytes, 1)
-    pieces = [
-        (entry.begin + start, min(step, end - start))
-        for begin, end in ranges
-        for start in range(begin, end, step)
-    ]
-    with entry.path.open("rb", buffering=0) as source:
-        _expect(source, pieces[:_PIECES_AHEAD])
-        for number, (begin, size) in enumerate(pieces):
-            _expect(source, pieces[number + _PIECES_AHEAD :][:1])
-            source.seek(begin)
-            chunk = memoryview(buffer)[:size]
-            _fill(source, chunk, entry.path)
-            yield chunk
-
-
-def _expect(source: FileIO, pieces: Iterable[tuple[int, int]]) -> None:
-    """Let the system read ahead: it guesses wrong where every other expert is left out."""
-    for begin, size in pieces:
-        os.posix_fadvise(source.fileno(), begin, size, os.POSIX_FADV_WILLNEED)
-
-
-def _fill(source: FileIO, chunk: memoryview, path: Path) -> None:
-    num_read = 0
-    while num_read < len(chunk):
-        more = source.readinto(chunk[num_read:])
-        if not more:
-            raise CheckpointError(f"weights {path} ended early. Fetch them again.")
-        num_read += more
 
 
 def _single_file(folder: Path) -> Path:

@@ -11,6 +11,12 @@ class ExportConfig(StageConfig):
     max_shard_gib: float = Field(
         default=4.0, gt=0, description="Upper size of a written shard, GiB."
     )
+    num_threads: int = Field(
+        default=4,
+        ge=1,
+        description="Shards written at the same time: the disk works for one while another is "
+        "hashed.",
+    )
     expert_parallel_size: int = Field(
         default=1,
         ge=1,

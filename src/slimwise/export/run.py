@@ -49,7 +49,8 @@ def run(
     check_disk_space(out, record.model, sum(tensor.num_bytes for tensor in planned))
     started = time.perf_counter()
     with atomic_directory(out) as folder:
-        digests = write_shards(folder, plan_shards(planned, int(config.max_shard_gib * 2**30)))
+        shards = plan_shards(planned, int(config.max_shard_gib * 2**30))
+        digests = write_shards(folder, shards, config.num_threads)
         copy_companions(record.model, folder)
         write_config(record.model, folder, found, chosen.keep_set.num_kept_per_layer[0])
         if trained is not None:

@@ -1,44 +1,40 @@
 """Safetensors files written tensor by tensor, straight from the bytes of their sources.
 
-One pass over the bytes does all: they are read, checked, hashed and written chunk by chunk. Only
-kept bytes are read, so decoders are written one by one, not several from one reading of the source:
-for 75, 50 and 25 % of the experts that would move 2.5 times the source in place of 3.0, a sixth
-less at most, and one more num_kept would write every decoder anew.
+One pass over the bytes does all: they are read, checked, hashed and written chunk by chunk, several
+files at a time: the disk works for one while another is hashed. Only kept bytes are read, so
+decoders are written one by one, not several from one reading of the source: for 75, 50 and 25 % of
+the experts that would move 2.5 times the source in place of 3.0, a sixth less at most, and one more
+num_kept would write every decoder anew.
 """
 
-import hashlib
 import json
 from collections.abc import Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 from pathlib import Path
-from typing import BinaryIO
 
-from slimwise.artifacts.weight_files import (
-    INDEX_NAME,
-    LENGTH_BYTES,
-    METADATA_KEY,
-    SINGLE_NAME,
-    read_chunks,
-)
+from slimwise.artifacts.weight_files import INDEX_NAME, LENGTH_BYTES, METADATA_KEY, SINGLE_NAME
+from slimwise.export.direct_io import chunk_buffer, hashed_file, read_chunks
 from slimwise.export.plan import PlannedTensor
-from slimwise.export.values import CHUNK_BYTES, check_values
+from slimwise.export.values import check_values
 
 _ALIGNMENT_BYTES = 8
 
 
-def write_shards(folder: Path, shards: Sequence[Sequence[PlannedTensor]]) -> dict[str, str]:
+def write_shards(
+    folder: Path, shards: Sequence[Sequence[PlannedTensor]], num_threads: int
+) -> dict[str, str]:
     """Write model.safetensors, or numbered files and their index if there are several.
 
-    The SHA-256 of each by name, taken on the way. Never holds more than a chunk of one tensor in
-    memory. CheckpointError names a tensor with values that cannot be weights.
+    The SHA-256 of each by name, taken on the way. Each of the threads writes one file and holds two
+    chunks in memory. CheckpointError names a tensor with values that cannot be weights.
     """
     if len(shards) == 1:
         return {SINGLE_NAME: _write_shard(folder / SINGLE_NAME, shards[0])}
     names = [f"model-{n:05}-of-{len(shards):05}.safetensors" for n in range(1, len(shards) + 1)]
-    digests = {
-        name: _write_shard(folder / name, shard) for name, shard in zip(names, shards, strict=True)
-    }
+    with ThreadPoolExecutor(num_threads) as threads:
+        written = threads.map(_write_shard, [folder / name for name in names], shards)
+        digests = dict(zip(names, written, strict=True))
     index = {
         "metadata": {"total_size": sum(t.num_bytes for shard in shards for t in shard)},
         "weight_map": {
@@ -49,36 +45,17 @@ def write_shards(folder: Path, shards: Sequence[Sequence[PlannedTensor]]) -> dic
     return digests
 
 
-class _HashedFile:
-    """A file that is written from beginning to end, and the digest of what it holds so far."""
-
-    def __init__(self, file: BinaryIO, thread: Executor) -> None:
-        self._file = file
-        self._thread = thread
-        self._digest = hashlib.sha256()
-
-    def write(self, content: bytes | memoryview) -> None:
-        """Append the content, hashed beside; it may change afterwards."""
-        hashed = self._thread.submit(self._digest.update, content)
-        self._file.write(content)
-        hashed.result()
-
-    def hexdigest(self) -> str:
-        return self._digest.hexdigest()
-
-
 def _write_shard(path: Path, tensors: Sequence[PlannedTensor]) -> str:
     header = _header(tensors)
-    buffer = bytearray(CHUNK_BYTES)
-    with path.open("wb") as file, ThreadPoolExecutor(1) as thread:
-        shard = _HashedFile(file, thread)
+    buffer = chunk_buffer()
+    with hashed_file(path) as shard:
         shard.write(len(header).to_bytes(LENGTH_BYTES, "little"))
         shard.write(header)
         for tensor in tensors:
             for chunk in read_chunks(tensor.source, tensor.ranges, buffer):
                 check_values(tensor.source, chunk)
                 shard.write(chunk)
-    return shard.hexdigest()
+        return shard.finish()
 
 
 def _header(tensors: Sequence[PlannedTensor]) -> bytes:

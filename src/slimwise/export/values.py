@@ -1,32 +1,45 @@
 """Whether numbers can be weights: finite, and above 0 where they are scales."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
-import torch
+import numpy as np
 
-from slimwise.artifacts.weight_files import WeightEntry, read_chunks
+from slimwise.artifacts.weight_files import WeightEntry
 from slimwise.errors import CheckpointError
-
-CHUNK_BYTES = 8 * 2**20
+from slimwise.export.direct_io import chunk_buffer, read_chunks
 
 _SCALE_ENDINGS = ("_scale", "_scale_inv")
-_FLOAT_TYPES: Mapping[str, torch.dtype] = MappingProxyType(
+_BYTES_AT_ONCE = 2**18
+"""What stays in a core's own cache while it is looked at."""
+
+
+@dataclass(frozen=True)
+class _Floats:
+    """A type's bit patterns: unsigned numbers, those that are not finite have all of some bits."""
+
+    unsigned: type[np.unsignedinteger]
+    not_finite: int
+    positive: range
+
+
+_FLOATS: Mapping[str, _Floats] = MappingProxyType(
     {
-        "F64": torch.float64,
-        "F32": torch.float32,
-        "F16": torch.float16,
-        "BF16": torch.bfloat16,
-        "F8_E4M3": torch.float8_e4m3fn,
-        "F8_E5M2": torch.float8_e5m2,
-        "F8_E8M0": torch.float8_e8m0fnu,
+        "F64": _Floats(np.uint64, 0x7FF << 52, range(1, 1 << 63)),
+        "F32": _Floats(np.uint32, 0xFF << 23, range(1, 1 << 31)),
+        "F16": _Floats(np.uint16, 0x1F << 10, range(1, 1 << 15)),
+        "BF16": _Floats(np.uint16, 0xFF << 7, range(1, 1 << 15)),
+        "F8_E4M3": _Floats(np.uint8, 0x7F, range(1, 1 << 7)),
+        "F8_E5M2": _Floats(np.uint8, 0x1F << 2, range(1, 1 << 7)),
+        "F8_E8M0": _Floats(np.uint8, 0xFF, range(1 << 8)),
     }
 )
 
 
 def check_all_values(entries: Iterable[WeightEntry]) -> None:
     """Read the tensors whole; CheckpointError names the first that check_values refuses."""
-    buffer = bytearray(CHUNK_BYTES)
+    buffer = chunk_buffer()
     for entry in entries:
         for chunk in read_chunks(entry, [(0, entry.num_bytes)], buffer):
             check_values(entry, chunk)
@@ -34,19 +47,23 @@ def check_all_values(entries: Iterable[WeightEntry]) -> None:
 
 def check_values(entry: WeightEntry, chunk: memoryview) -> None:
     """Raise CheckpointError if a chunk of the tensor holds a NaN, infinity, or scale not > 0."""
-    dtype = _FLOAT_TYPES.get(entry.dtype)
-    if dtype is None or not chunk:
+    floats = _FLOATS.get(entry.dtype)
+    if floats is None or not chunk:
         return
-    values = torch.frombuffer(chunk, dtype=dtype)
-    # NaN passes through aminmax, which takes one pass without a copy: 100 times the speed of
-    # isfinite in bfloat16 on a CPU. It does not take one-byte types.
-    low, high = (values if dtype.itemsize > 1 else values.float()).aminmax()
-    if not (low.isfinite() and high.isfinite()):
+    for begin in range(0, len(chunk), _BYTES_AT_ONCE):
+        bits = np.frombuffer(chunk[begin : begin + _BYTES_AT_ONCE], floats.unsigned)
+        _check_bits(entry, bits, floats)
+
+
+def _check_bits(entry: WeightEntry, bits: np.ndarray, floats: _Floats) -> None:
+    mask = floats.unsigned(floats.not_finite)
+    if (bits & mask).max() == mask:
         raise CheckpointError(
             f"{entry.path}: {entry.name} holds values that are not finite. Fetch the checkpoint "
             "again, or mend whatever wrote it."
         )
-    if entry.name.endswith(_SCALE_ENDINGS) and low <= 0:
+    is_scale = entry.name.endswith(_SCALE_ENDINGS)
+    if is_scale and not (int(bits.min()) in floats.positive and int(bits.max()) in floats.positive):
         raise CheckpointError(
             f"{entry.path}: {entry.name} holds scales that are not > 0. Fetch the checkpoint again."
         )
