@@ -36,9 +36,13 @@ def main() -> None:
 
 
 def _end_with(parent: int) -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    _end_with_parent(signal.SIGTERM)
     if os.getppid() != parent:  # it ended before the signal was asked for
         raise SystemExit(f"process {parent}, which started this server, has ended")
+
+
+def _end_with_parent(number: signal.Signals) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 def _fork_the_engine() -> None:
@@ -50,6 +54,8 @@ def _fork_the_engine() -> None:
     importlib.import_module("vllm.v1.worker.cpu_worker")
     engine_processes = importlib.import_module("vllm.v1.engine.utils")
     vars(engine_processes)["get_mp_context"] = lambda: multiprocessing.get_context("fork")
+    # It inherits the server's socket too, on which it would let requests wait for a dead server.
+    os.register_at_fork(after_in_child=lambda: _end_with_parent(signal.SIGKILL))
 
 
 def _entry_point() -> str:
