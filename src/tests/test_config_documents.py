@@ -1,11 +1,14 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
+from slimwise.benchmarks.registry import BENCHMARKS
 from slimwise.config import StudyConfig
 from slimwise.config_documents import config_documents
+from slimwise.generate.config import EvaluationConfig
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 
@@ -31,3 +34,9 @@ def test_every_key_has_a_meaning():
     for fields in (item["properties"] for item in slices if "properties" in item):
         for name, field in fields.items():
             assert field.get("description"), name
+
+
+def test_the_benchmarks_that_a_study_may_name_are_listed():
+    described = EvaluationConfig.model_fields["benchmarks"].description
+    assert described is not None
+    assert set(re.findall(r"\w+_\w+|gsm8k", described)) == set(BENCHMARKS)

@@ -35,7 +35,7 @@ class CalibrationConfig(StageConfig):
         default=4096, ge=1, description="Sequences of each component. REAP mixture: 4,096."
     )
     max_sequence_tokens: int = Field(
-        default=2048, ge=16, description="Sequence limit. REAP: 2,048."
+        default=2048, ge=16, description="Sequence limit, tokens. REAP: 2,048."
     )
     packing: Packing = Field(
         default=Packing.NONE,

@@ -61,7 +61,9 @@ class DistillationConfig(StageConfig):
         default=0.35, ge=0, le=1, description="Share of sequences from agent_data. SlimWise, Data."
     )
     max_sequence_tokens: int = Field(
-        default=12288, ge=16, description="Longer sequences are drawn again. SlimWise, Data."
+        default=12288,
+        ge=16,
+        description="Sequence limit, tokens; longer ones are drawn again. SlimWise, Data.",
     )
     steps: int = Field(default=8000, ge=1, description="Optimiser steps. SlimWise, Distil.")
     batch_sequences: int = Field(
@@ -77,7 +79,9 @@ class DistillationConfig(StageConfig):
         default=0.1, gt=0, description="Learning rate of routers / of the rest. SlimWise, Distil."
     )
     warmup_steps: int = Field(default=100, ge=0, description="Linear warm-up, steps.")
-    weight_decay: float = Field(default=0.0, ge=0, description="On matrices only.")
+    weight_decay: float = Field(
+        default=0.0, ge=0, description="AdamW weight decay, on matrices only."
+    )
     clip_norm: float = Field(default=1.0, gt=0, description="Gradient norm limit.")
     alpha: float = Field(
         default=0.1, ge=0, le=1, description="Weight of the cross entropy. SlimWise, Distil."

@@ -11,13 +11,15 @@ class ServingConfig(StageConfig):
     """One server: its limits, memory, threads, timeouts and address."""
 
     dtype: Literal["auto", "bfloat16", "float32"] = Field(
-        default="bfloat16", description="Weights and KV."
+        default="bfloat16", description="Type of weights and KV; auto = that of the checkpoint."
     )
     max_model_len_tokens: int = Field(ge=16, description="Prompt plus output limit, tokens.")
     max_num_seqs: int = Field(default=128, ge=1, description="Sequences in one engine step.")
     kv_cache_gib: float = Field(default=4.0, gt=0, description="KV cache on CPU, GiB.")
     gpus: int = Field(default=1, ge=1, description="GPUs of one server, its tensor parallel size.")
-    gpu_memory_share: float = Field(default=0.9, gt=0, le=1, description="Share of a GPU's memory.")
+    gpu_memory_share: float = Field(
+        default=0.9, gt=0, le=1, description="Share of a GPU's memory that a server takes."
+    )
     cpu_threads: int = Field(
         default=0, ge=0, description="OpenMP threads of a CPU engine; 0 = all cores."
     )

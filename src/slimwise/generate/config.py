@@ -16,7 +16,12 @@ DistilledMode = Literal[ServingMode.PRUNED, ServingMode.SLIMWISE, ServingMode.RE
 class EvaluationConfig(StageConfig):
     """Benchmarks, runs, budget, and the modes of each decoder."""
 
-    benchmarks: tuple[str, ...] = Field(min_length=1, description="Benchmark names.")
+    benchmarks: tuple[str, ...] = Field(
+        min_length=1,
+        description="One or more of mini_maths, mini_code, mini_tools, gsm8k, math_500, "
+        "humaneval_plus, mbpp_plus, bfcl_v4_live_ast, bfcl_v4_non_live_ast, bfcl_v4_relevance, "
+        "bfcl_v4_irrelevance.",
+    )
     data_folder: str | None = Field(
         default=None,
         description="Folder of benchmark data: gsm8k/{train,test}.jsonl, math500/test.jsonl, "
@@ -45,16 +50,19 @@ class EvaluationConfig(StageConfig):
     sampled_runs: int = Field(default=3, ge=0, description="Runs with sampling, one seed each.")
     greedy: bool = Field(default=True, description="One more run, greedy. SlimWise, figure 5.")
     temperature: float = Field(
-        default=1.0, gt=0, description="Of sampled runs. SlimWise, Evaluate."
+        default=1.0, gt=0, description="Softmax temperature of sampled runs. SlimWise, Evaluate."
     )
     top_p: float = Field(
-        default=0.95, gt=0, le=1, description="Of sampled runs. SlimWise, Evaluate."
+        default=0.95,
+        gt=0,
+        le=1,
+        description="Nucleus of sampled runs, share of probability. SlimWise, Evaluate.",
     )
     budget_tokens: int = Field(
         default=32768, ge=1, description="Output limit, tokens. SlimWise, Evaluate."
     )
     thinking: bool = Field(
-        default=True, description="Chat templates open a thought. SlimWise, Evaluate."
+        default=True, description="Whether chat templates open a thought. SlimWise, Evaluate."
     )
     colocated_num_kept: dict[ColocatedMode, tuple[Annotated[int, Field(ge=1)], ...]] = Field(
         default={},

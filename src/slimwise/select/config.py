@@ -14,7 +14,7 @@ class SelectionConfig(StageConfig):
     criteria: tuple[Criterion, ...] = Field(
         default=(Criterion.MASS, Criterion.EAN, Criterion.REAP),
         min_length=1,
-        description="SlimWise, table 1.",
+        description="How experts are ranked, one decoder each and each count. SlimWise, table 1.",
     )
     num_kept: tuple[Annotated[int, Field(ge=1)], ...] = Field(
         min_length=1,

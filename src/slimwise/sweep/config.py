@@ -20,7 +20,9 @@ class LoadConfig(StageConfig):
     concurrency: tuple[Count, ...] = Field(
         default=(1, 16, 64, 128, 256), description="Requests in flight, a point for each number."
     )
-    prompt_tokens: int = Field(default=1024, ge=1, description="SlimWise, figure 4: 1k in.")
+    prompt_tokens: int = Field(
+        default=1024, ge=1, description="Tokens of every prompt. SlimWise, figure 4: 1k in."
+    )
     output_tokens: int = Field(
         default=8192, ge=2, description="Tokens of every answer. SlimWise, figure 4: 8k out."
     )

@@ -18,11 +18,13 @@ class TrainConfig(StageConfig):
         description="Sequences a forward pass; those of a step are sorted by length.",
     )
     max_sequence_tokens: int = Field(
-        default=256, ge=64, description="Longer sequences are drawn again."
+        default=256, ge=64, description="Sequence limit, tokens; longer ones are drawn again."
     )
     learning_rate: float = Field(default=3e-3, gt=0, description="AdamW peak; linear to zero.")
     warmup_steps: int = Field(default=200, ge=0, description="Linear warm-up, steps.")
-    weight_decay: float = Field(default=0.05, ge=0, description="On matrices only.")
+    weight_decay: float = Field(
+        default=0.05, ge=0, description="AdamW weight decay, on matrices only."
+    )
     clip_norm: float = Field(default=1.0, gt=0, description="Gradient norm limit.")
     aux_loss_weight: float = Field(default=1e-3, ge=0, description="Router load-balancing loss.")
     background_share: float = Field(
