@@ -4,8 +4,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -123,16 +122,15 @@ def test_a_foreign_file_in_a_checkpoint_is_named(clone, pruned_answers, fault):
         row.seen = f"status {failed.status}, the file is left alone"
 
 
-@contextmanager
-def _needs_mounts(*check: str) -> Iterator[None]:
-    if os.geteuid() != 0 or not shutil.which("mount"):
-        pytest.skip("mounts need root")
-    yield
+needs_mounts = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("mount") is None, reason="only root may mount"
+)
 
 
+@needs_mounts
 def test_a_full_disk_keeps_every_answer(clone, pruned_answers, fault):
     expected = "the cause is named, answers so far are kept; the next command goes on"
-    with _needs_mounts(), fault("disk full while answers come in", expected) as row:
+    with fault("disk full while answers come in", expected) as row:
         folder = clone.paths.work("generate")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -145,9 +143,10 @@ def test_a_full_disk_keeps_every_answer(clone, pruned_answers, fault):
             row.mended_by(clone.run(pruned_answers))
 
 
+@needs_mounts
 def test_a_disk_too_small_for_a_checkpoint_is_told_beforehand(clone, fault):
     manifest = clone.paths.checkpoint("reap-m32")
-    with _needs_mounts(), fault("disk full before an export", "refused with both sizes") as row:
+    with fault("disk full before an export", "refused with both sizes") as row:
         with mounted(manifest.parents[1], "-t", "tmpfs", "-o", "size=1m", "none"):
             failed = clone.run(manifest)
         assert failed.status != 0
@@ -156,9 +155,10 @@ def test_a_disk_too_small_for_a_checkpoint_is_told_beforehand(clone, fault):
         row.seen = f"status {failed.status}"
 
 
+@needs_mounts
 def test_read_only_results_are_named(clone, fault):
     keep_set = clone.paths.keep_set("reap", 32)
-    with _needs_mounts(), fault("read-only results", "refused by name") as row:
+    with fault("read-only results", "refused by name") as row:
         keep_set.unlink()
         results = clone.root / "results"
         with mounted(results, "--bind", str(results)):
