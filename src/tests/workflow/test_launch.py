@@ -104,6 +104,29 @@ def test_all_cores_of_this_machine_unless_told_where_jobs_run(launch, monkeypatc
     assert become[4:] == [*cores, *words]
 
 
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [("run", "snakemake"), ("test", "pytest"), ("slimwise", "slimwise.cli")],
+)
+def test_further_words_go_to_the_program(launch, monkeypatch, command, module):
+    became = []
+
+    def become(*words):
+        became.extend(words)
+        raise SystemExit
+
+    monkeypatch.setenv("SLIMWISE_ENGINE", "")
+    monkeypatch.setattr(launch, "_ensure_environment", lambda _: None)
+    monkeypatch.setattr(launch, "_clear_killed_run", lambda: None)
+    monkeypatch.setattr(launch, "_become", become)
+    monkeypatch.setattr(launch.os, "chdir", lambda _: None)
+    monkeypatch.setattr(sys, "argv", ["launch.py", command, "--mode", "full"])
+    with pytest.raises(SystemExit):
+        launch.main()
+    assert became[:2] == ["-m", module]
+    assert became[-2:] == ["--mode", "full"]
+
+
 def test_an_old_python_is_told_so(launch, monkeypatch):
     monkeypatch.setattr(launch, "OLDEST_PYTHON", (99, 0))
     monkeypatch.setattr(sys, "argv", ["launch.py", "test"])
