@@ -28,12 +28,10 @@ include: "workflow/rules/80_report.smk"
 include: "workflow/rules/85_measured.smk"
 
 
-# Tables and figures of some studies are committed; the study's record never is, so a fresh clone
-# computes them again.
+# Tables, figures and page of some studies are committed; the study's record, from which the page
+# follows, never is, so a fresh clone computes them again.
 rule all:
     default_target: True
     input:
-        paths.study_record,
-        CROSS_CHECKS,
-        COVERAGE,
+        paths.report,
         [paths.checkpoint(decoder) for decoder in study.distilled_decoders()],

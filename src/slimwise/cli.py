@@ -64,6 +64,11 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("model", type=Path)
     verify.set_defaults(run=_verify)
     _add_init(stages.add_parser("init", help=_INIT_SUMMARY, description=_INIT_SUMMARY))
+    report = stages.add_parser("report", help="Write one page about a finished study.")
+    report.add_argument("study", type=Path, help="folder of the study's results")
+    report.add_argument("--paper", type=Path, help="the paper's results, where not those shipped")
+    report.add_argument("--out", type=Path, help="the page, where not 80_report/report.html there")
+    report.set_defaults(run=_report)
     plan = stages.add_parser("plan", help="Tell GPU hours and disk that a study will take.")
     plan.add_argument("--configfile", type=Path, nargs="+", default=[Path("config/mini.yaml")])
     plan.set_defaults(run=_plan)
@@ -143,6 +148,16 @@ def _init(arguments: argparse.Namespace) -> None:
 
     choices = Choices(arguments.chats, arguments.num_kept, arguments.steps)
     print(write_overlay(arguments.model, choices, arguments.out))
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    from slimwise.paths import PAPER_RESULTS, StudyPaths
+    from slimwise.provenance import SOURCE_ROOT
+    from slimwise.report.page.run import write_report
+
+    study: Path = arguments.study
+    out: Path = arguments.out or StudyPaths(study).report
+    write_report(study, paper=arguments.paper or SOURCE_ROOT.parent / PAPER_RESULTS, out=out)
 
 
 def _plan(arguments: argparse.Namespace) -> None:

@@ -164,6 +164,11 @@ class StudyPaths:
         """Folder of figures."""
         return self.root / "80_figures"
 
+    @property
+    def report(self) -> Path:
+        """One page about the whole study."""
+        return self.root / "80_report" / "report.html"
+
     def table(self, name: str, suffix: str = "csv") -> Path:
         """A result table; its Markdown twin has the suffix md."""
         return self.tables / f"{name}.{suffix}"

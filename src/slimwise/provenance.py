@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 SOURCE_ROOT = Path(__file__).resolve().parents[1]
 _OWN_PACKAGES = ("slimwise", "slimwise_vllm")
-_DATA_NAME = re.compile(r"\w+\.(csv|json)")
+_DATA_NAME = re.compile(r"\w+\.(csv|json|html|css|js)")
 _VERSIONED = (
     "slimwise",
     "torch",

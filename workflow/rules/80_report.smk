@@ -1,7 +1,8 @@
 # REQUIRED INPUTS: {study}/70_evaluation/{decoder}/ of every decoder, 30_keep_sets/,
-#                  20_calibration/routing_stats.safetensors and expert_scores.parquet, 10_backbone/backbone.json,
-#                  50_distilled/{decoder}/ of every distilled decoder.
-# OUTPUTS: {study}/80_tables/*.csv and *.md, 80_figures/, and study.json, written last.
+#                  20_calibration/routing_stats.safetensors and expert_scores.parquet,
+#                  10_backbone/backbone.json, 50_distilled/{decoder}/ of every distilled decoder.
+# OUTPUTS: {study}/80_tables/*.csv and *.md, 80_figures/, study.json, which lists all of them, and
+#          80_report/report.html, written last.
 TABLES = expand(
     paths.table("{name}", "{suffix}"),
     name=[
@@ -102,7 +103,7 @@ rule draw_figures:
 rule record_study:
     input:
         grades=GRADES,
-        products=[*TABLES, *FIGURES],
+        products=[*TABLES, *FIGURES, *COVERAGE, *CROSS_CHECKS, *THROUGHPUT],
     output:
         study=paths.study_record,
     log:
@@ -116,3 +117,26 @@ rule record_study:
         code=code_digest("slimwise.study_record"),
     shell:
         "slimwise record-study --config {params.cfg:q} --products {input.products} --out {output.study} 2> {log}"
+
+
+rule write_report:
+    input:
+        study=paths.study_record,
+        products=rules.record_study.input.products,
+        grades=GRADES,
+        keep_sets=KEEP_SETS,
+        paper=PAPER_RESULTS,
+    output:
+        page=paths.report,
+    log:
+        paths.log("write_report"),
+    benchmark:
+        paths.benchmark("write_report")
+    resources:
+        **record_resources,
+    params:
+        cfg=stage_json(study.report),
+        code=code_digest("slimwise.report.page.run"),
+        root=str(paths.root),
+    shell:
+        "slimwise report {params.root} --paper {input.paper} --out {output.page} 2> {log}"

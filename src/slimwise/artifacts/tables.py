@@ -59,6 +59,16 @@ def read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     return frame
 
 
+def read_table_cells(path: Path) -> pd.DataFrame:
+    """The cells of any table that write_table wrote, as text; ArtifactError if it is no table."""
+    try:
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as failure:
+        raise ArtifactError(
+            f"cannot read table {path}: {failure}. Run the rule that writes it again."
+        ) from failure
+
+
 def _check_columns(name: str, frame: pd.DataFrame, columns: Sequence[str]) -> None:
     expected = [*columns, *PROVENANCE_COLUMNS]
     if list(frame.columns) != expected:

@@ -16,6 +16,7 @@ _ONCE = (
     "write_tables",
     "draw_figures",
     "record_study",
+    "write_report",
 )
 
 

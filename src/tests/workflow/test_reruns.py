@@ -11,7 +11,7 @@ from slimwise.provenance import current_provenance
 
 pytestmark = pytest.mark.slow
 
-_REPORT = {"write_tables", "draw_figures", "record_study"}
+_REPORT = {"write_tables", "draw_figures", "record_study", "write_report"}
 _DISTILLED = {
     "distill_decoder[reap-32-uniform]",
     "export_distilled_decoder[reap-32-uniform]",
@@ -52,12 +52,12 @@ def test_every_rule_is_planned_in_a_tree_without_results(tree):
     assert tree.planned() == _EVERYTHING
 
 
-def test_a_fresh_clone_computes_committed_tables_and_figures_again(tree):
+def test_a_fresh_clone_computes_what_is_committed_again(tree):
     study = tree.root / "results" / "smoke"
     for path in study.iterdir():
         if path.name == "study.json":
             path.unlink()
-        elif path.name not in ("80_tables", "80_figures"):
+        elif path.name not in ("80_tables", "80_figures", "80_report"):
             shutil.rmtree(path)
     shutil.rmtree(tree.root / ".snakemake")
     assert tree.planned() == _EVERYTHING
@@ -122,7 +122,7 @@ def test_a_changed_score_reruns_scoring_and_what_follows(tree):
 
 def test_a_changed_figure_reruns_only_figures(tree):
     tree.edit("src/slimwise/report/figures/style.py", partial(_append, "MARGIN = 2"))
-    assert tree.planned() == {"draw_figures", "record_study"}
+    assert tree.planned() == {"draw_figures", "record_study", "write_report"}
 
 
 def test_a_changed_plugin_asks_every_decoder_again(tree):

@@ -58,8 +58,8 @@ def length_interval_cell(quantile: str) -> Callable[[Row], str]:
 
     def cell(row: Row) -> str:
         low, high = (row[f"length_{quantile}_{end}_tokens"] for end in ("low", "high"))
-        interval = "" if pd.isna(low) else f"{_tokens(low)} to {_tokens(high)}"
-        return _tokens(row[f"length_{quantile}_tokens"]) + _in_brackets(interval)
+        interval = "" if pd.isna(low) else f"{whole_tokens(low)} to {whole_tokens(high)}"
+        return whole_tokens(row[f"length_{quantile}_tokens"]) + _in_brackets(interval)
 
     return cell
 
@@ -98,7 +98,7 @@ def in_paper_layout(
         table = _block_table(rows, block, leading)
         if table:
             parts += [f"**{block.heading}**\n", table]
-    return "\n".join([*parts, *(f"{note}\n" for note in notes(rows))])
+    return "\n".join([*parts, *(f"{note}\n" for note in [*notes(rows), _origin(rows)])])
 
 
 def block_cells(
@@ -130,7 +130,7 @@ def _block_table(rows: pd.DataFrame, block: Block, leading: Callable[[Row], dict
 
 
 def notes(rows: pd.DataFrame) -> Iterator[str]:
-    """What a reader must know of the numbers, and where they came from."""
+    """What a reader must know of the numbers."""
     first = rows.iloc[0]
     yield (
         f"Backbone: {first['backbone']}; decoding: {first['decoding']}; runs: "
@@ -143,9 +143,13 @@ def notes(rows: pd.DataFrame) -> Iterator[str]:
     )
     if rows[_PAPER_COLUMNS].notna().any(axis=None):
         yield "In square brackets: what the paper's public descriptions print for the same cell."
+
+
+def _origin(rows: pd.DataFrame) -> str:
+    """Where the numbers came from."""
     commits, machines = (", ".join(rows[name].unique()) for name in ("commit", "hardware"))
     dates = dict.fromkeys([min(rows["date"]), max(rows["date"])])
-    yield f"Commit {commits}; {machines}; {' to '.join(dates)}."
+    return f"Commit {commits}; {machines}; {' to '.join(dates)}."
 
 
 def _counts(numbers: pd.Series) -> str:
@@ -154,10 +158,10 @@ def _counts(numbers: pd.Series) -> str:
 
 def _quantile_pair(row: Row, name: str) -> str:
     values = [row[name.format(quantile)] for quantile in ("p50", "p90")]
-    return " / ".join(map(_tokens, values))
+    return " / ".join(map(whole_tokens, values))
 
 
-def _tokens(length: float) -> str:
+def whole_tokens(length: float) -> str:
     """Whole tokens; halves, which medians often have, go up."""
     return "-" if pd.isna(length) else f"{math.floor(length + 0.5):,}"
 

@@ -1,0 +1,125 @@
+"""Tables of the page: what each shows, and the origin of every line."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from slimwise.artifacts.tables import PROVENANCE_COLUMNS
+from slimwise.report.page.origins import Origin
+from slimwise.report.tables.layout import benchmark_columns, block_cells, notes
+from slimwise.report.tables.paper_tables import PaperTable
+
+_NOTE = re.compile(r"^(?P<value>.+?) (?P<note>[(\[].*)$")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value, and what stands smaller beside it."""
+
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading; numbers are aligned right."""
+
+    name: str
+    is_number: bool
+
+
+@dataclass(frozen=True)
+class Line:
+    """The cells of a line, the first of which names it, and where they came from."""
+
+    cells: tuple[Cell, ...]
+    origin: Origin | None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Lines of one quantity: a word for it, and what it is."""
+
+    name: str
+    heading: str
+    columns: tuple[Column, ...]
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """One table: its grids have the same lines, of which the page shows one quantity at a time."""
+
+    anchor: str
+    title: str
+    grids: tuple[Grid, ...]
+    notes: tuple[str, ...] = ()
+
+
+def paper_table(
+    anchor: str, table: PaperTable, rows: pd.DataFrame, origin: Callable[[Any], Origin]
+) -> PageTable:
+    """One of tables 1 to 4 from its rows of the comparison."""
+    numbers = benchmark_columns(rows)
+    grids = []
+    for block in table.blocks:
+        cells = block_cells(rows, block, table.leading)
+        origins = [origin(rows.loc[index].to_dict()) for index in cells.index]
+        if not cells.empty:
+            grids.append(grid(cells, numbers, origins, name=block.name, heading=block.heading))
+    return PageTable(anchor, table.title, tuple(grids), tuple(notes(rows)))
+
+
+def plain_table(
+    anchor: str, title: str, cells: pd.DataFrame, origins: Sequence[Origin | None]
+) -> PageTable:
+    """Any table from its cells of text: columns that say one thing throughout become a note."""
+    shown = cells.drop(columns=[name for name in PROVENANCE_COLUMNS if name in cells])
+    same = [name for name in map(str, shown) if len(shown) > 1 and shown[name].nunique() == 1]
+    told = "; ".join(f"{_words(name)}: {_rounded(shown[name].iloc[0])}" for name in same)
+    varied = shown.drop(columns=same).map(_rounded)
+    numbers = [name for name in map(str, varied) if varied[name].map(_is_number_or_empty).all()]
+    only = grid(varied, numbers, origins)
+    return PageTable(anchor, title, (only,), (f"{told}.",) if told else ())
+
+
+def grid(
+    cells: pd.DataFrame,
+    numbers: Iterable[str],
+    origins: Sequence[Origin | None],
+    *,
+    name: str = "",
+    heading: str = "",
+) -> Grid:
+    """The cells of text, of which the columns named numbers are aligned right."""
+    right = set(numbers)
+    columns = tuple(Column(_words(column), column in right) for column in map(str, cells))
+    rows = cells.itertuples(index=False)
+    lines = tuple(
+        Line(tuple(map(_cell, row)), origin) for row, origin in zip(rows, origins, strict=True)
+    )
+    return Grid(name, heading, columns, lines)
+
+
+def _cell(text: str) -> Cell:
+    found = _NOTE.match(text)
+    return Cell(found["value"], found["note"]) if found else Cell(text)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _is_number_or_empty(text: str) -> bool:
+    return not text or _NUMBER.fullmatch(text) is not None
+
+
+def _rounded(text: str) -> str:
+    """Fractions with four significant digits; all else as it is."""
+    is_fraction = _NUMBER.fullmatch(text) and "." in text
+    return f"{float(text):.{_DIGITS}g}" if is_fraction else text
