@@ -24,6 +24,7 @@ include: "workflow/rules/65_sweep.smk"
 include: "workflow/rules/70_evaluate.smk"
 include: "workflow/rules/75_cross_check.smk"
 include: "workflow/rules/77_coverage.smk"
+include: "workflow/rules/79_throughput.smk"
 include: "workflow/rules/80_report.smk"
 include: "workflow/rules/85_measured.smk"
 

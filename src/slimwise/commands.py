@@ -286,11 +286,7 @@ COMMANDS = (
         "slimwise.report.config:ReportConfig",
         (
             Flag("backbone", str),
-            Flag("decode_steps"),
-            Flag("scoring_speed"),
-            Flag("distill_speed"),
-            Flag("export_speed", default=_nothing),
-            Flag("split_rules"),
+            Flag("rows", many=True),
             Flag("paper"),
             Flag("out"),
         ),

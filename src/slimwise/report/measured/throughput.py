@@ -58,7 +58,7 @@ class AtTarget:
         """The result and its neighbours, as columns of the table of ratios."""
         found: dict[str, Any] = {f"{prefix}{PER_GPU}": self.tokens_per_s_per_gpu}
         for side, point in (("faster", self.faster), ("slower", self.slower)):
-            found[f"{prefix}{side}_batch"] = int(point["batch_running"])
+            found[f"{prefix}{side}_batch"] = round(point["batch_running"])
             for quantity in (PER_USER, PER_GPU):
                 found[f"{prefix}{side}_{quantity}"] = float(point[quantity])
         return found
@@ -100,6 +100,8 @@ def ratio_table(throughput: pd.DataFrame, *, target: float, paper: Path) -> pd.D
 
 def ratio_markdown(ratios: pd.DataFrame) -> str:
     """The ratios in few columns, neighbours as "batch: tokens/s/user, tokens/s/GPU"."""
+    if ratios.empty:
+        return "No decoder was measured on both sides of the target.\n"
     cells = pd.DataFrame(
         {
             "kept": ratios["num_kept"].astype(str),

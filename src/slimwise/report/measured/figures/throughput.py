@@ -35,7 +35,7 @@ def draw_throughput(throughput: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
         for axes, routing in zip(panels, routings, strict=True):
             axes.set_title(ROUTING_LABELS.get(routing, routing))
             _draw_curves(axes, throughput[throughput["routing"] == routing], counts)
-            _mark_target(axes, ratios[ratios["routing"] == routing], counts)
+            mark_target(axes, ratios[ratios["routing"] == routing], counts)
         panels[0].set_ylabel("decode throughput (tokens/s/GPU)")
         panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         panels[0].set_ylim(0, None)
@@ -55,7 +55,7 @@ def _draw_curves(axes: Axes, rows: pd.DataFrame, counts: list[int]) -> None:
         axes.plot(points[PER_USER], points[PER_GPU], label=label, **style)
 
 
-def _mark_target(axes: Axes, ratios: pd.DataFrame, counts: list[int]) -> None:
+def mark_target(axes: Axes, ratios: pd.DataFrame, counts: list[int]) -> None:
     """The line of the target, and where each curve crosses it."""
     if ratios.empty:
         return

@@ -1,0 +1,197 @@
+"""The draw-throughput-figures stage: figures 1b, 2b and 4 of a study, from its tables."""
+
+import logging
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+from slimwise.artifacts.captions import Caption, write_captions
+from slimwise.artifacts.tables import read_table
+from slimwise.provenance import current_provenance
+from slimwise.report.config import ReportConfig
+from slimwise.report.figures.style import (
+    COLUMN_WIDTH_IN,
+    PAGE_WIDTH_IN,
+    arm_handle,
+    arm_marker,
+    house_style,
+    note_figure,
+    save_figure,
+    set_panel_title,
+)
+from slimwise.report.labels import benchmark_label
+from slimwise.report.measured.columns import RATIO_COLUMNS
+from slimwise.report.measured.decode_rows import Weights
+from slimwise.report.measured.figures.decoder_style import decoder_label, decoder_style
+from slimwise.report.measured.figures.throughput import mark_target
+from slimwise.report.measured.throughput import PER_GPU, PER_USER
+from slimwise.report.selection import reported
+from slimwise.report.served.columns import (
+    SERVED_COLUMNS,
+    SERVED_PREFILL_COLUMNS,
+    TRADE_OFF_COLUMNS,
+)
+from slimwise.report.served.rows import sound
+
+log = logging.getLogger(__name__)
+
+_HEIGHT_IN = 3.0
+_PANELS = {
+    "(a) decode on its own checkpoint": Weights.EXPORTED,
+    "(b) pools of the full model": Weights.MASKED,
+}
+
+
+def draw_throughput_figures(config: ReportConfig, *, tables: Path, out: Path) -> None:
+    """Every figure in the folder out, and throughput_captions.json with what is to be said of each.
+
+    tables is the folder that write_throughput_tables wrote.
+    """
+
+    def read(name: str, columns: tuple[str, ...]) -> pd.DataFrame:
+        return read_table(tables / f"{name}.csv", columns)
+
+    served = sound(read("throughput", SERVED_COLUMNS))
+    ratios = read("ratio_at_target", RATIO_COLUMNS)
+    both = reported(read("accuracy_and_throughput", TRADE_OFF_COLUMNS))
+    prefill = read("prefill_throughput", SERVED_PREFILL_COLUMNS)
+    target = config.target_tokens_per_s_per_user
+    figures = {
+        "figure_1b": draw_trade_off(both),
+        "prefill_throughput": draw_prefill(prefill),
+        "throughput": draw_served(served, ratios),
+    }
+    captions = _captions(served, both, target)
+    assert captions.keys() == figures.keys()
+    for name, figure in figures.items():
+        save_figure(figure, out / name, formats=config.figure_formats, dpi=config.dpi)
+    write_captions(out / "throughput_captions.json", captions, current_provenance())
+    log.info("drew %d figures of throughput", len(figures))
+
+
+def draw_served(served: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
+    """Throughput of a GPU against what each user gets, exported checkpoints beside pools.
+
+    The dotted line is the target; crosses on it are interpolated. SlimWise, figure 4.
+    """
+    counts = sorted(served["num_kept"].unique(), reverse=True)
+    shown = {title: each for title, each in _PANELS.items() if each in set(served["weights"])}
+    with house_style():
+        figure = Figure(figsize=(PAGE_WIDTH_IN, _HEIGHT_IN), layout="constrained")
+        panels = figure.subplots(1, max(len(shown), 1), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, (title, weights) in zip(panels, shown.items(), strict=False):
+            axes.set_title(title)
+            _draw_curves(axes, served[served["weights"].isin([Weights.FULL, weights])], counts)
+            mark_target(axes, ratios[ratios["weights"] == weights], counts)
+        panels[0].set_ylabel("decode throughput (tokens/s/GPU)")
+        panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        panels[0].set_ylim(0, None)
+        figure.supxlabel("speed for each user (tokens/s/user)")
+        handles = {
+            label: handle
+            for axes in panels
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(handles.values(), handles, loc="outside upper center", ncols=len(handles))
+    return figure
+
+
+def _draw_curves(axes: Axes, rows: pd.DataFrame, counts: list[int]) -> None:
+    # Distilled decoders keep as many experts as others and would be told apart by nothing.
+    for (weights, num_kept), curves in rows.groupby(["weights", "num_kept"], sort=False):
+        curve = curves[curves["engine"] == curves["engine"].iloc[0]]
+        kept = int(str(num_kept))
+        style = decoder_style(kept, str(weights), counts)
+        label = decoder_label(kept, str(weights))
+        axes.plot(curve[PER_USER], curve[PER_GPU], label=label, **style)
+
+
+def draw_prefill(prefill: pd.DataFrame) -> Figure:
+    """Prompt tokens a second against the share of experts that prefill leaves out; figure 2b."""
+    if prefill.empty:
+        return note_figure("prefill was not measured")
+    counts = sorted(prefill["num_kept"].unique(), reverse=True)
+    with house_style():
+        figure = Figure(figsize=(COLUMN_WIDTH_IN, _HEIGHT_IN), layout="constrained")
+        axes = figure.subplots()
+        for row in prefill.to_dict("records"):
+            ratio = 1 - row["num_kept"] / max(counts)
+            style = decoder_style(row["num_kept"], row["weights"], counts)
+            label = decoder_label(row["num_kept"], row["weights"])
+            axes.plot(ratio, row["prefill_tokens_per_s"], label=label, **style)
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=""))
+        axes.set(xlabel="experts left out of prefill (%)", ylabel="prefill (tokens/s)")
+        axes.set_ylim(0, None)
+        handles, labels = axes.get_legend_handles_labels()
+        unique = dict(zip(labels, handles, strict=True))
+        figure.legend(unique.values(), unique, loc="outside upper center", ncols=3)
+    return figure
+
+
+def draw_trade_off(both: pd.DataFrame) -> Figure:
+    """Accuracy against throughput at the target, a panel per benchmark; SlimWise, figure 1b."""
+    if both.empty:
+        return note_figure("no swept decoder answered, or no load reaches the target")
+    benchmarks = list(both["benchmark"].unique())
+    with house_style():
+        figure = Figure(figsize=(PAGE_WIDTH_IN, _HEIGHT_IN), layout="constrained")
+        panels = figure.subplots(1, len(benchmarks), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, benchmark in zip(panels, benchmarks, strict=True):
+            set_panel_title(axes, benchmark_label(benchmark), len(benchmarks))
+            _draw_points(axes, both[both["benchmark"] == benchmark])
+        panels[0].set_ylabel("accuracy (%)")
+        panels[0].yaxis.set_major_formatter(PercentFormatter(1.0, symbol=""))
+        panels[0].set_ylim(-0.03, 1.05)
+        figure.supxlabel("decode throughput at the target (tokens/s/GPU)")
+        arms = both[["mode", "distilled"]].drop_duplicates().itertuples(index=False)
+        handles = [arm_handle(str(mode), str(distilled), linestyle="") for mode, distilled in arms]
+        figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    return figure
+
+
+def _draw_points(axes: Axes, rows: pd.DataFrame) -> None:
+    for row in rows.to_dict("records"):
+        place = row[PER_GPU], row["accuracy_mean"]
+        marker = arm_marker(row["criterion"], row["mode"], row["distilled"])
+        axes.errorbar(*place, yerr=row["accuracy_std"], linestyle="", capsize=2, **marker)
+        axes.annotate(f"{row['num_kept']}", place, (4, 4), textcoords="offset points", fontsize=6)
+
+
+def _captions(served: pd.DataFrame, both: pd.DataFrame, target: float) -> dict[str, Caption]:
+    """The caption of every figure by its name."""
+    first = served.iloc[0]
+    origin = (
+        f"{first['backbone']}, vLLM {first['vllm']}, {first['hardware']}, prompts of "
+        f"{first['prompt_tokens']} tokens, answers of {first['output_tokens']}."
+    )
+    points = "; ".join(
+        f"{row['engine']} {row['mode']}, {benchmark_label(row['benchmark'])}: "
+        f"{row['accuracy_mean']:.3f} at {row[PER_GPU]:,.0f}"
+        for row in both.to_dict("records")
+    )
+    return {
+        "figure_1b": Caption(
+            "Accuracy against decode throughput",
+            f"Throughput where a user gets {target:g} tokens/s, of the decoder's own checkpoint if "
+            "that was swept; numbers are experts kept. Bars are one standard deviation over runs. "
+            f"{origin}",
+            f"Dot plots of accuracy against tokens/s. {points}.",
+        ),
+        "prefill_throughput": Caption(
+            "Prefill throughput against the pruning ratio",
+            f"Requests for a single token each; pools prune prefill too. {origin}",
+            "Dot plot of prompt tokens/s against the share of experts left out. Values are in the "
+            "table of the same name.",
+        ),
+        "throughput": Caption(
+            "Decode throughput against the speed for each user",
+            "A point for each load; solid the full model and its pools, dashed checkpoints that "
+            "hold only kept experts; crosses are interpolated at the target, with ratios to the "
+            f"full model. {origin}",
+            "Falling curves of tokens/s against tokens/s for each user. Values are in the table of "
+            "the same name.",
+        ),
+    }
