@@ -306,6 +306,20 @@ COMMANDS = (
         (Flag("coverage"), Flag("out")),
     ),
     Command(
+        "write-throughput-tables",
+        "Write the tables of served throughput.",
+        "slimwise.report.served.tables:write_throughput_tables",
+        "slimwise.report.config:ReportConfig",
+        (Flag("rows", many=True), Flag("accuracy"), Flag("paper"), Flag("out")),
+    ),
+    Command(
+        "draw-throughput-figures",
+        "Draw the figures of served throughput.",
+        "slimwise.report.served.figures:draw_throughput_figures",
+        "slimwise.report.config:ReportConfig",
+        (Flag("tables"), Flag("out")),
+    ),
+    Command(
         "record-study",
         "Write the study's last file: configuration and digests of its products.",
         "slimwise.study_record:record_study",
