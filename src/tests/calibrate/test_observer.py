@@ -9,6 +9,7 @@ from slimwise.calibrate.observer import observed
 from slimwise.core.moe import GateActivation, GateRule
 from slimwise.core.routing_stats import RoutingStats
 from slimwise.core.scores import expert_scores
+from slimwise.core.selection import select_keep_set
 from slimwise.core.vocabulary import Criterion
 from slimwise.errors import BackboneError
 
@@ -106,6 +107,11 @@ def test_scores_equal_those_of_every_expert_on_every_token(tiny_decoder, kind):
         assert (scores >= 0).all()
         # float32 products of another shape.
         torch.testing.assert_close(scores, expected, rtol=2e-6, atol=2e-6)
+        assert _keep_set(scores) == _keep_set(expected)
+
+
+def _keep_set(scores_LE):
+    return select_keep_set(scores_LE.tolist(), 8, top_k=4, backbone="tiny")
 
 
 def _dense_sums(experts, hidden_TD, ids_TK, gates_TK):

@@ -98,7 +98,8 @@ def test_shards_hold_each_tensor_once(tiny_checkpoint, export):
 
 def test_multi_token_prediction_head_is_dropped_with_its_experts(tiny_checkpoint, export):
     folder = tiny_checkpoint("wrapper")
-    head = {"mtp.layers.0.mlp.experts.gate_up_proj": torch.ones(16, 16, 32)}
+    # More experts than the trunk has, as where the trunk alone was pruned before.
+    head = {"mtp.layers.0.mlp.experts.gate_up_proj": torch.ones(24, 16, 32)}
     _edit_weights(folder, lambda tensors: tensors.update(head))
     assert head.keys() < read_weights(export(folder, ALL)).keys()
     pruned = export(folder)
@@ -134,6 +135,15 @@ def test_every_byte_is_copied_sliced_or_renumbered(tiny_checkpoint, export, kind
     for name, tensor in after.items():
         assert found[name].dtype == tensor.dtype
         assert torch.equal(found[name].view(torch.uint8), tensor.view(torch.uint8))
+
+
+def test_biases_of_a_router_are_sliced_with_its_rows(tiny_checkpoint, export):
+    folder = tiny_checkpoint("plain")
+    names = ("bias", "e_score_correction_bias")
+    biases = {f"model.layers.0.mlp.gate.{name}": torch.randn(16) for name in names}
+    _edit_weights(folder, lambda tensors: tensors.update(biases))
+    found = load_file(export(folder) / "model.safetensors")
+    assert all(torch.equal(found[name], biases[name][list(KEPT[0])]) for name in biases)
 
 
 def test_experts_one_by_one_in_a_family_that_fuses_them(tiny_checkpoint, export):
