@@ -2,8 +2,7 @@
 
 A decode server that is preempted, reuses its own cache, or is asked without transfer parameters
 prefills with the decoder's weights and answers all the same. One that reads late may read what
-another prompt has left; a request for several prompts or answers does, as it is one transfer.
-Only counters tell.
+another prompt has left. Only counters tell.
 """
 
 from collections.abc import Sequence
@@ -74,7 +73,7 @@ def refuse_faults(counts: DecodeCounts) -> None:
         raise InvalidAnswersError(
             f"the answers to {counts.num_requests} requests are invalid: {'; '.join(faults)}. "
             "After preemptions, lower serving.max_num_seqs or give the decode server more KV "
-            "cache; otherwise ask through the router, for one answer to one prompt at a time."
+            "cache; otherwise ask through the router."
         )
 
 
