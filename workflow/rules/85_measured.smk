@@ -1,12 +1,18 @@
 # REQUIRED INPUTS: h200/20_calibration/scoring_speed.jsonl, 40_checkpoints/export_speed.jsonl (of a
 #                  CPU), 50_distilled/distill_speed.jsonl and split_rules.jsonl,
-#                  60_serve/decode_steps.jsonl; all are committed, so that none of this needs a GPU.
+#                  60_serve/decode_steps.jsonl, tuned_decode.jsonl, long_context.jsonl and
+#                  kernel_tuning.jsonl; all are committed, so that none of this needs a GPU.
 # OUTPUTS: h200/80_tables/*.csv and *.md, 80_figures/. No study asks for them: name one to make all.
 MEASURED_TABLES = expand(
     measured.table("{name}", "{suffix}"),
     name=[
         "throughput",
         "ratio_at_target",
+        "tuned_throughput",
+        "tuned_ratio_at_target",
+        "long_context",
+        "long_context_ratio",
+        "kernel_tuning",
         "mask_overhead",
         "masked_and_exported",
         "coverage",
@@ -21,7 +27,13 @@ MEASURED_TABLES = expand(
 )
 MEASURED_FIGURES = expand(
     measured.figure("{name}", "{suffix}"),
-    name=["throughput", "coverage", "mask_overhead", "split_rules"],
+    name=[
+        "throughput",
+        "tuned_throughput",
+        "coverage",
+        "mask_overhead",
+        "split_rules",
+    ],
     suffix=study.report.figure_formats,
 )
 MEASURED_FIGURES.append(measured.figure("captions", "json"))
@@ -29,11 +41,16 @@ MEASURED_FIGURES.append(measured.figure("captions", "json"))
 
 rule write_measured_tables:
     input:
-        decode_steps=measured.decode_rows("decode_steps"),
-        scoring_speed=measured.scoring_speed,
-        distill_speed=measured.distill_speed,
-        export_speed=measured.export_speed,
-        split_rules=measured.split_rules,
+        rows=[
+            measured.decode_rows("decode_steps"),
+            measured.decode_rows("tuned_decode"),
+            measured.decode_rows("long_context"),
+            measured.kernel_tuning,
+            measured.scoring_speed,
+            measured.distill_speed,
+            measured.export_speed,
+            measured.split_rules,
+        ],
         paper=PAPER_THROUGHPUT,
     output:
         MEASURED_TABLES,
@@ -49,7 +66,7 @@ rule write_measured_tables:
         backbone="Qwen3.6-35B-A3B",
         out=measured.tables,
     shell:
-        "slimwise write-measured-tables --config {params.cfg:q} --backbone {params.backbone} --decode-steps {input.decode_steps} --scoring-speed {input.scoring_speed} --distill-speed {input.distill_speed} --export-speed {input.export_speed} --split-rules {input.split_rules} --paper {input.paper} --out {params.out} 2> {log}"
+        "slimwise write-measured-tables --config {params.cfg:q} --backbone {params.backbone} --rows {input.rows} --paper {input.paper} --out {params.out} 2> {log}"
 
 
 rule draw_measured_figures:

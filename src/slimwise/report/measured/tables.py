@@ -4,15 +4,19 @@ Nothing here needs a GPU: the rows are committed, and give the same tables anywh
 """
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from slimwise.artifacts.coverage_table import COVERAGE_COLUMNS
-from slimwise.artifacts.json_rows import read_json_rows
+from slimwise.artifacts.json_rows import Row, read_json_rows
+from slimwise.errors import ArtifactError
 from slimwise.report.config import ReportConfig
 from slimwise.report.measured.columns import (
     CAPACITY_COLUMNS,
     DISTILL_SPEED_COLUMNS,
     EXPORT_SPEED_COLUMNS,
+    KERNEL_TUNING_COLUMNS,
     MASK_OVERHEAD_COLUMNS,
     MASKED_AND_EXPORTED_COLUMNS,
     PREFILL_COLUMNS,
@@ -28,6 +32,7 @@ from slimwise.report.measured.decode_tables import (
     masked_and_exported_table,
     prefill_table,
 )
+from slimwise.report.measured.kernel_tuning import kernel_tuning_table
 from slimwise.report.measured.notes import NOTES
 from slimwise.report.measured.split_rules import split_rule_table
 from slimwise.report.measured.stage_speed import distillation_table, export_table, scoring_table
@@ -38,58 +43,80 @@ log = logging.getLogger(__name__)
 
 
 def write_measured_tables(
-    config: ReportConfig,
-    *,
-    backbone: str,
-    decode_steps: Path,
-    scoring_speed: Path,
-    distill_speed: Path,
-    export_speed: Path | None,
-    split_rules: Path,
-    paper: Path,
-    out: Path,
+    config: ReportConfig, *, backbone: str, rows: Sequence[Path], paper: Path, out: Path
 ) -> None:
     """Every table of measurements, each as CSV and Markdown, in the folder out.
 
-    backbone is the published name of the shape whose decode steps were timed; paper has the
-    paper's ratios of throughput. The other files hold the rows of one measurement each.
+    backbone is the published name of the shape whose decode steps were timed; rows are the files
+    of measured rows, each known by its name; paper has the paper's ratios of throughput.
     """
+    measured = _MeasuredRows(rows)
+    curves = _Curves(config.target_tokens_per_s_per_user, backbone, paper)
     tables = [
-        *_decode_tables(config, decode_steps, backbone, paper),
-        Table("scoring_speed", scoring_table(read_json_rows(scoring_speed)), SCORING_SPEED_COLUMNS),
-        Table(
-            "distill_speed",
-            distillation_table(read_json_rows(distill_speed)),
-            DISTILL_SPEED_COLUMNS,
-        ),
-        Table(
-            "split_rules",
-            split_rule_table(read_json_rows(split_rules), confidence=config.confidence),
-            SPLIT_RULE_COLUMNS,
-        ),
+        *curves.tables(measured.of("decode_steps"), "throughput", "ratio_at_target"),
+        *curves.tables(measured.of("tuned_decode"), "tuned_throughput", "tuned_ratio_at_target"),
+        *curves.tables(measured.of("long_context"), "long_context", "long_context_ratio"),
+        *_decode_tables(measured.of("decode_steps"), backbone),
+        *_other_tables(measured, backbone, config.confidence),
     ]
-    if export_speed is not None:
-        rows = export_table(read_json_rows(export_speed))
-        tables.append(Table("export_speed", rows, EXPORT_SPEED_COLUMNS))
     noted = [table._replace(note=NOTES[table.name]) for table in tables]
     write_table_files(noted, out, config.table_digits)
     log.info("wrote %d tables of measurements", len(tables))
 
 
-def _decode_tables(
-    config: ReportConfig, decode_steps: Path, backbone: str, paper: Path
-) -> list[Table]:
-    rows = read_json_rows(decode_steps)
-    throughput = throughput_table(rows, backbone=backbone)
-    ratios = ratio_table(throughput, target=config.target_tokens_per_s_per_user, paper=paper)
+class _MeasuredRows:
+    """Files of measured rows by the names of their measurements."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self._files = {path.stem: path for path in files}
+
+    def of(self, measurement: str) -> list[Row]:
+        """The measurement's rows; ArtifactError if it has no file or no rows."""
+        if measurement not in self._files:
+            raise ArtifactError(
+                f"no file of rows is named {measurement}.jsonl among {', '.join(self._files)}. "
+                "Pass it too, or measure it."
+            )
+        return read_json_rows(self._files[measurement])
+
+
+@dataclass(frozen=True)
+class _Curves:
+    """Throughput by batch, and its ratios at the target, of any rows of decode steps."""
+
+    target: float
+    backbone: str
+    paper: Path
+
+    def tables(self, rows: Sequence[Row], name: str, ratio_name: str) -> list[Table]:
+        throughput = throughput_table(rows, backbone=self.backbone)
+        ratios = ratio_table(throughput, target=self.target, paper=self.paper)
+        return [
+            Table(name, throughput, THROUGHPUT_COLUMNS),
+            Table(ratio_name, ratios, RATIO_COLUMNS, ratio_markdown(ratios)),
+        ]
+
+
+def _decode_tables(rows: Sequence[Row], backbone: str) -> list[Table]:
     overheads = mask_overhead_table(rows, backbone=backbone)
     side_by_side = masked_and_exported_table(rows, backbone=backbone)
     return [
-        Table("throughput", throughput, THROUGHPUT_COLUMNS),
-        Table("ratio_at_target", ratios, RATIO_COLUMNS, ratio_markdown(ratios)),
         Table("mask_overhead", overheads, MASK_OVERHEAD_COLUMNS),
         Table("masked_and_exported", side_by_side, MASKED_AND_EXPORTED_COLUMNS),
         Table("coverage", coverage_table(rows, backbone=backbone), COVERAGE_COLUMNS),
         Table("prefill_throughput", prefill_table(rows, backbone=backbone), PREFILL_COLUMNS),
         Table("capacity", capacity_table(rows, backbone=backbone), CAPACITY_COLUMNS),
+    ]
+
+
+def _other_tables(measured: _MeasuredRows, backbone: str, confidence: float) -> list[Table]:
+    tuning = kernel_tuning_table(measured.of("kernel_tuning"), backbone=backbone)
+    rules = split_rule_table(measured.of("split_rules"), confidence=confidence)
+    distilling = distillation_table(measured.of("distill_speed"))
+    return [
+        Table("kernel_tuning", tuning, KERNEL_TUNING_COLUMNS),
+        Table("scoring_speed", scoring_table(measured.of("scoring_speed")), SCORING_SPEED_COLUMNS),
+        Table("distill_speed", distilling, DISTILL_SPEED_COLUMNS),
+        Table("export_speed", export_table(measured.of("export_speed")), EXPORT_SPEED_COLUMNS),
+        Table("split_rules", rules, SPLIT_RULE_COLUMNS),
     ]

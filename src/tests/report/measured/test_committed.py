@@ -19,11 +19,7 @@ def tables(tmp_path_factory) -> Path:
     write_measured_tables(
         ReportConfig(),
         backbone="Qwen3.6-35B-A3B",
-        decode_steps=COMMITTED.decode_rows("decode_steps"),
-        scoring_speed=COMMITTED.scoring_speed,
-        distill_speed=COMMITTED.distill_speed,
-        export_speed=COMMITTED.export_speed if COMMITTED.export_speed.exists() else None,
-        split_rules=COMMITTED.split_rules,
+        rows=sorted(COMMITTED.root.glob("[2-6]0_*/*.jsonl")),
         paper=PAPER_THROUGHPUT,
         out=out,
     )

@@ -211,7 +211,9 @@ def test_tuned_kernels_are_compared_with_tuned_kernels(rows):
 
 def test_a_target_beyond_the_points_has_no_ratio(rows):
     throughput = throughput_table(rows, backbone=BACKBONE)
-    assert ratio_table(throughput, target=500.0, paper=PAPER_THROUGHPUT).empty
+    table = ratio_table(throughput, target=500.0, paper=PAPER_THROUGHPUT)
+    assert table.empty
+    assert "No decoder" in ratio_markdown(table)
 
 
 def test_ratios_need_the_full_model(rows):

@@ -21,25 +21,34 @@ def coverage_caption(coverage: pd.DataFrame) -> Caption:
     )
 
 
-def measured_captions(throughput: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Caption]:
-    """The caption of every figure by its name."""
-    first = throughput.iloc[0]
-    origin = (
-        f"Shape of {first['backbone']} with random weights, vLLM {first['vllm']}, "
-        f"{first['hardware']}, contexts of {throughput['context_tokens'].median():.0f} tokens."
-    )
+def throughput_caption(throughput: pd.DataFrame, ratios: pd.DataFrame, kernels: str) -> Caption:
+    """Of the curves of figure 4, which ran with these kernels."""
     found = "; ".join(
         f"{row['weights']}, {row['num_kept']} kept, {row['routing']} routing: {row['ratio']:.2f}"
         for row in ratios.to_dict("records")
     )
+    return Caption(
+        f"Decode throughput of a GPU against the speed for each user, with {kernels}",
+        "A point for each batch; solid the full model and the full model masked by the plugin, "
+        "dashed checkpoints that hold only kept experts; crosses are interpolated at the target, "
+        f"with ratios to the full model. {_origin(throughput)}",
+        f"Falling curves of tokens/s/GPU against tokens/s/user. Ratios at the target: {found}.",
+    )
+
+
+def _origin(throughput: pd.DataFrame) -> str:
+    first = throughput.iloc[0]
+    return (
+        f"Shape of {first['backbone']} with random weights, vLLM {first['vllm']}, "
+        f"{first['hardware']}, contexts of {throughput['context_tokens'].median():.0f} tokens."
+    )
+
+
+def measured_captions(throughput: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Caption]:
+    """The caption of every figure by its name."""
+    origin = _origin(throughput)
     return {
-        "throughput": Caption(
-            "Decode throughput of a GPU against the speed for each user",
-            "A point for each batch; solid the full model and the full model masked by the plugin, "
-            "dashed checkpoints that hold only kept experts; crosses are interpolated at the "
-            f"target, with ratios to the full model. {origin}",
-            f"Falling curves of tokens/s/GPU against tokens/s/user. Ratios at the target: {found}.",
-        ),
+        "throughput": throughput_caption(throughput, ratios, "the kernels that vLLM ships"),
         "coverage": Caption(
             "Experts that a decode step reads, and prefill speed by experts in use",
             "Left, the share of its pool that a decode step reads; markers are measured, means "

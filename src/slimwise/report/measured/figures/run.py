@@ -8,6 +8,7 @@ import pandas as pd
 from slimwise.artifacts.captions import write_captions
 from slimwise.artifacts.coverage_table import COVERAGE_COLUMNS
 from slimwise.artifacts.tables import read_table
+from slimwise.core.vocabulary import MoeKernels
 from slimwise.provenance import current_provenance
 from slimwise.report.config import ReportConfig
 from slimwise.report.figures.style import save_figure
@@ -18,7 +19,11 @@ from slimwise.report.measured.columns import (
     SPLIT_RULE_COLUMNS,
     THROUGHPUT_COLUMNS,
 )
-from slimwise.report.measured.figures.captions import coverage_caption, measured_captions
+from slimwise.report.measured.figures.captions import (
+    coverage_caption,
+    measured_captions,
+    throughput_caption,
+)
 from slimwise.report.measured.figures.coverage import draw_coverage, draw_decode_coverage
 from slimwise.report.measured.figures.mask_overhead import draw_mask_overhead
 from slimwise.report.measured.figures.split_rules import draw_split_rules
@@ -38,14 +43,25 @@ def draw_measured_figures(config: ReportConfig, *, tables: Path, out: Path) -> N
 
     throughput = read("throughput", THROUGHPUT_COLUMNS)
     ratios = read("ratio_at_target", RATIO_COLUMNS)
+    tuned, tuned_ratios = (
+        rows[rows["kernels"] == MoeKernels.TUNED]
+        for rows in (
+            read("tuned_throughput", THROUGHPUT_COLUMNS),
+            read("tuned_ratio_at_target", RATIO_COLUMNS),
+        )
+    )
     coverage = read("coverage", COVERAGE_COLUMNS)
     figures = {
         "throughput": draw_throughput(throughput, ratios),
+        "tuned_throughput": draw_throughput(tuned, tuned_ratios),
         "coverage": draw_coverage(coverage, read("prefill_throughput", PREFILL_COLUMNS)),
         "mask_overhead": draw_mask_overhead(read("mask_overhead", MASK_OVERHEAD_COLUMNS)),
         "split_rules": draw_split_rules(read("split_rules", SPLIT_RULE_COLUMNS)),
     }
-    captions = measured_captions(throughput, ratios)
+    captions = {
+        **measured_captions(throughput, ratios),
+        "tuned_throughput": throughput_caption(tuned, tuned_ratios, "tuned kernels"),
+    }
     assert captions.keys() == figures.keys()
     for name, figure in figures.items():
         save_figure(figure, out / name, formats=config.figure_formats, dpi=config.dpi)
