@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from slimwise.commands import COMMANDS
-from slimwise.core.vocabulary import Deployment, ServingMode
+from slimwise.core.vocabulary import Deployment, Phase, ServingMode
 from slimwise.engine.api_key import API_KEY_VARIABLE
 from slimwise.engine_watch import end_with_the_engine
 from slimwise.errors import ConfigError, SlimWiseError
@@ -95,6 +95,12 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
     serve.add_argument(
         "--decode-checkpoint", type=Path, help="exported folder that holds only kept experts"
     )
+    serve.add_argument(
+        "--phase",
+        type=Phase,
+        choices=list(Phase),
+        help="serve only that phase, for a deployment of another host",
+    )
     serve.add_argument("--port", type=int, default=8000, help="0 takes a free one")
     serve.add_argument("--max-model-len", type=int, default=4096, help="prompt plus output, tokens")
     serve.add_argument(
@@ -118,7 +124,7 @@ def _serve(arguments: argparse.Namespace) -> None:
         os.environ[API_KEY_VARIABLE] = arguments.api_key
     named = {"port": arguments.port, "max_model_len_tokens": arguments.max_model_len}
     serving = json.dumps(named | _json_object(arguments.serving))
-    names = ("model", "mode", "deployment", "keep_set", "trained", "decode_checkpoint")
+    names = ("model", "mode", "deployment", "keep_set", "trained", "decode_checkpoint", "phase")
     run(
         Served(**{name: getattr(arguments, name) for name in names}),
         serving=parse_slice(ServingConfig, serving),

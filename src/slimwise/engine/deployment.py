@@ -111,6 +111,26 @@ def serve_disaggregated(
         yield RunningDeployment(router.base_url, prefill_urls, decode_urls, started, running)
 
 
+@contextmanager
+def serve_phase(
+    phase: Phase,
+    model: ServedModel,
+    config: ServingConfig,
+    layout: DisaggregationConfig,
+    folder: Path,
+) -> Iterator[RunningDeployment]:
+    """One server, at the configured port, of a deployment whose router is on another host.
+
+    That host's layout names its address. EngineError as for a whole deployment.
+    """
+    layout = layout.model_copy(update={f"{phase}_port": config.port})
+    with ExitStack() as held:
+        server = _Site(config, layout, folder, held).server(phase, model)
+        servers = run_servers([server], start_timeout_s=config.start_timeout_s)
+        running = held.enter_context(servers)
+        yield RunningDeployment(server.base_url, (), (), (server,), running)
+
+
 def _urls(servers: Sequence[Server]) -> tuple[str, ...]:
     return tuple(server.base_url for server in servers)
 

@@ -17,7 +17,8 @@ _POOL = "kept"
 class Served:
     """The full model, and the pruned decoder as a keep set of it, as a checkpoint, or as both.
 
-    trained is the folder of what distillation trained for the keep set.
+    trained is the folder of what distillation trained for the keep set. phase is the one that is
+    served here, where the other is on another host.
     """
 
     model: Path
@@ -26,10 +27,16 @@ class Served:
     keep_set: Path | None = None
     trained: Path | None = None
     decode_checkpoint: Path | None = None
+    phase: Phase | None = None
 
 
 def colocated_model(served: Served) -> ServedModel:
     """The one model that answers in that mode; ConfigError says what else must be named."""
+    if served.phase is not None:
+        raise ConfigError(
+            f"--phase {served.phase} is one server of a disaggregated deployment: add --deployment "
+            f"{Deployment.DISAGGREGATED}, or leave it out."
+        )
     if served.mode is ServingMode.FULL and served.keep_set is None:
         return ServedModel(served.model.resolve())
     if served.mode is ServingMode.PRUNED and served.decode_checkpoint is not None:

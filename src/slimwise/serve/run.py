@@ -6,10 +6,15 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from slimwise.core.vocabulary import Deployment
+from slimwise.core.vocabulary import Deployment, Phase
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.decode_audit import decode_counts
-from slimwise.engine.deployment import RunningDeployment, serve_colocated, serve_disaggregated
+from slimwise.engine.deployment import (
+    RunningDeployment,
+    serve_colocated,
+    serve_disaggregated,
+    serve_phase,
+)
 from slimwise.serve.plan import Served, colocated_model, phase_models
 
 _log = logging.getLogger(__name__)
@@ -35,7 +40,7 @@ def run(
         while True:
             time.sleep(_POLL_S)
             deployment.running.raise_if_ended("while it served")
-            if served.deployment is Deployment.DISAGGREGATED:
+            if served.deployment is Deployment.DISAGGREGATED and served.phase is None:
                 faults = decode_counts(deployment.prefill_urls, deployment.decode_urls).faults()
                 for fault in set(faults) - set(warned):
                     _log.warning("%s", fault)
@@ -48,4 +53,7 @@ def _deployment(
     if served.deployment is Deployment.COLOCATED:
         return serve_colocated(colocated_model(served), serving, logs / "server.log")
     prefill, decode = phase_models(served)
+    if served.phase is not None:
+        model = prefill if served.phase is Phase.PREFILL else decode
+        return serve_phase(served.phase, model, serving, layout, logs)
     return serve_disaggregated(prefill, decode, serving, layout, logs)

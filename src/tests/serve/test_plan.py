@@ -9,7 +9,7 @@ import pytest
 from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.keep_set import KeepSet
-from slimwise.core.vocabulary import Criterion, Deployment, ServingMode
+from slimwise.core.vocabulary import Criterion, Deployment, Phase, ServingMode
 from slimwise.engine.deployment import ServedModel
 from slimwise.errors import ConfigError
 from slimwise.paths import EMBEDDED_CHECKPOINT
@@ -55,6 +55,11 @@ def masked(mode: ServingMode, keep_set: Path, trained: Path | None = None) -> Se
 def test_one_server_masks_by_its_default_mode(keep_set):
     for mode in ServingMode:
         assert colocated_model(served(mode, keep_set=keep_set)) == masked(mode, keep_set)
+
+
+def test_one_phase_of_a_single_server_is_refused():
+    with pytest.raises(ConfigError, match="add --deployment disaggregated"):
+        colocated_model(served("full", phase=Phase.DECODE))
 
 
 def test_one_server_needs_no_keep_set_where_nothing_is_masked(checkpoint):
