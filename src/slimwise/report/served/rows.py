@@ -8,11 +8,10 @@ from slimwise.artifacts.json_rows import Row, latest
 from slimwise.artifacts.tables import PROVENANCE_COLUMNS
 from slimwise.core.vocabulary import Phase, ServingMode
 from slimwise.report.measured.decode_rows import Weights
-from slimwise.report.order import in_table_order
 from slimwise.report.served.columns import SERVED_COLUMNS, SERVED_PREFILL_COLUMNS
 
 _KEY = ("kind", "server", "mode", "pool", "routing", "kernels", "batch_offered", "prompt_tokens")
-_ORDER = ["weights", "num_kept", "deployment", "engine", "batch_offered"]
+_ORDER = ("weights_rank", "kept_rank", "deployment", "engine", "mode", "batch_offered")
 _PROVENANCE = list(PROVENANCE_COLUMNS)
 
 
@@ -29,7 +28,8 @@ def served_prefill_table(rows: Sequence[Row]) -> pd.DataFrame:
 
 def sound(served: pd.DataFrame) -> pd.DataFrame:
     """The rows whose answers were computed as they were asked for."""
-    return served[served["faults"].fillna("") == ""]
+    faults = served["faults"]
+    return served[faults.isna() | (faults == "")]
 
 
 def _of_phase(rows: Sequence[Row], phase: Phase) -> pd.DataFrame:
@@ -39,8 +39,11 @@ def _of_phase(rows: Sequence[Row], phase: Phase) -> pd.DataFrame:
     named = found.rename(columns={"server": "engine"}).assign(weights=found.apply(_weights, axis=1))
     if "decoder" not in named:
         named = named.assign(decoder="")
-    ranked = named.assign(rank=named["weights"].map(list(map(str, Weights)).index))
-    return in_table_order(ranked, ["rank", *_ORDER[1:]])
+    ranked = named.assign(
+        weights_rank=named["weights"].map(list(map(str, Weights)).index),
+        kept_rank=-named["num_kept"],
+    )
+    return ranked.sort_values(list(_ORDER), kind="stable").reset_index(drop=True)
 
 
 def _weights(row: pd.Series) -> str:

@@ -70,7 +70,7 @@ def write_throughput_tables(
     both = trade_off_table(answers, sound(served), target=target)
     tables = [
         Table("throughput", served, SERVED_COLUMNS),
-        Table("ratio_at_target", ratios, RATIO_COLUMNS, _ratio_twin(ratios, target)),
+        Table("ratio_at_target", ratios, RATIO_COLUMNS, ratio_markdown(ratios)),
         Table("prefill_throughput", served_prefill_table(found), SERVED_PREFILL_COLUMNS),
         Table("accuracy_and_throughput", both, TRADE_OFF_COLUMNS),
     ]
@@ -86,9 +86,3 @@ def _ratios(served: pd.DataFrame, target: float, paper: Path) -> pd.DataFrame:
         ratios["deployment"] == Deployment.COLOCATED
     )
     return ratios.assign(paper_ratio=ratios["paper_ratio"].mask(is_alone))
-
-
-def _ratio_twin(ratios: pd.DataFrame, target: float) -> str:
-    if ratios.empty:
-        return f"No decoder's loads lie on both sides of {target:g} tokens/s/user.\n"
-    return ratio_markdown(ratios)
