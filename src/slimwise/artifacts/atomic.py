@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from slimwise.errors import ArtifactError
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Generator[Path, None, None]:
     """A path beside `path`, of the same suffix, that is renamed to it when the block succeeds.
 
     Parents are made. ArtifactError if the folder cannot be written to.
@@ -27,7 +27,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_directory(path: Path) -> Iterator[Path]:
+def atomic_directory(path: Path) -> Generator[Path, None, None]:
     """An empty folder beside `path` that takes its place when the block succeeds.
 
     What lay at `path` before is removed then, and kept if the block fails. Parents are made.

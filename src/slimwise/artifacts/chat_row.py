@@ -6,7 +6,7 @@ A reader raises KeyError, TypeError or ValueError on a row that is not of that f
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 Row = Mapping[str, Any]
 
@@ -34,8 +34,8 @@ def turn_message(turn: Row) -> dict[str, Any]:
     return {**message, "tool_calls": calls} if calls else message
 
 
-def text_message(role: str, content: str) -> dict[str, Any]:
-    """A turn of text."""
+def text_message(role: Any, content: Any) -> dict[str, Any]:
+    """A turn of text; TypeError if role or content is anything else."""
     if not isinstance(role, str) or not isinstance(content, str):
         raise TypeError(f"a message of role {role!r} has content of {type(content).__name__}")
     return {"role": role, "content": content}
@@ -56,12 +56,16 @@ def decoded(value: Any) -> Any:
 def without_nulls(value: Any) -> Any:
     """The value without keys of null, at any depth."""
     if isinstance(value, Mapping):
-        return {key: without_nulls(part) for key, part in value.items() if part is not None}
-    return [without_nulls(part) for part in value] if isinstance(value, list) else value
+        parts = cast("Mapping[str, Any]", value)
+        return {key: without_nulls(part) for key, part in parts.items() if part is not None}
+    if isinstance(value, list):
+        return [without_nulls(part) for part in cast("list[Any]", value)]
+    return value
 
 
 def _text(content: Any) -> str:
     """Plain text of a content that may be absent or a list of parts."""
     if isinstance(content, list):
-        return "\n".join(part["text"] for part in content if part.get("type") == "text")
+        parts = cast("list[Row]", content)
+        return "\n".join(part["text"] for part in parts if part.get("type") == "text")
     return content or ""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -31,17 +31,18 @@ def write_json_record(
 def read_json_record(path: Path, schema: str) -> dict[str, Any]:
     """The payload; ArtifactError if the file is missing, not JSON, or of another schema."""
     try:
-        document = parse_json(path.read_bytes())
+        document: Any = parse_json(path.read_bytes())
     except (OSError, ValueError) as failure:
         raise ArtifactError(
             f"cannot read {path}: {failure}. Run the rule that writes it again."
         ) from failure
-    found = document.get("schema") if isinstance(document, dict) else None
+    content = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
+    found = content.get("schema")
     if found != schema:
         raise ArtifactError(
             f"{path} has schema {found!r}, expected {schema!r}. Run the rule that writes it again."
         )
-    return {key: value for key, value in document.items() if key not in _OWN_KEYS}
+    return {key: value for key, value in content.items() if key not in _OWN_KEYS}
 
 
 def read_json_provenance(path: Path) -> Provenance:

@@ -41,7 +41,7 @@ def verify_manifest(directory: Path, schema: str) -> dict[str, Any]:
     """
     path = directory / MANIFEST_NAME
     payload = read_json_record(path, schema)
-    listed = payload.get("files")
+    listed: dict[str, Any] | None = payload.get("files")
     if not isinstance(listed, dict):
         raise ArtifactError(f"{path} lists no files. Run the rule that writes it again.")
     present = set(_file_names(directory))

@@ -1,5 +1,9 @@
 """Rows as parquet, with a schema id and provenance in the file's metadata. Torch-free."""
 
+# pyarrow has no types that the strict rules accept.
+# pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import itertools
 import json
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,9 @@
 """Tensors from which an interrupted training goes on."""
 
+# safetensors has no types that the strict rules accept.
+# pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,5 +1,9 @@
 """What a file of routing statistics holds, as arrays. Torch-free."""
 
+# safetensors has no types that the strict rules accept.
+# pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,13 +1,13 @@
 """Types of the columns of row files: checked, never guessed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pandas as pd
 from pandas.api import types
 
 from slimwise.errors import ArtifactError
 
-_IS_TYPE = {
+_IS_TYPE: Mapping[str, Callable[[pd.Series], bool]] = {
     "str": lambda column: types.infer_dtype(column, skipna=False) == "string",
     "int64": types.is_integer_dtype,
     "float64": types.is_float_dtype,

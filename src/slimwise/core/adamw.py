@@ -64,7 +64,7 @@ class NamedAdamW:
         for group in self._adamw.param_groups:
             group["lr"] = group["peak"] * factor
         norm = nn.utils.clip_grad_norm_(list(self._parameters.values()), self._clip_norm)
-        self._adamw.step()
+        self._adamw.step()  # pyright: ignore[reportUnknownMemberType]
         self._adamw.zero_grad()
         return norm
 

@@ -8,6 +8,10 @@ Legend: B sequences, H heads, S positions, N blocks, C positions of a block, K k
 width.
 """
 
+# torch leaves functions of its own untyped, whose results then are.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 import functools
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +46,7 @@ def gated_delta_rule(inputs: DeltaInputs, state_BHKV: Tensor | None) -> tuple[Te
     sums = log_decay.cumsum(dim=-1)
     decay = _decay_between(sums)
     beta_key = key * beta.unsqueeze(-1)
-    solved = UnitLowerInverse.apply((beta_key @ key.mT) * decay)
+    solved: Tensor = UnitLowerInverse.apply((beta_key @ key.mT) * decay)
     new_values = solved @ (value * beta.unsqueeze(-1))
     read_keys = solved @ (beta_key * sums.exp().unsqueeze(-1))
     attention = (query @ key.mT) * decay
@@ -58,7 +62,7 @@ def gated_delta_rule(inputs: DeltaInputs, state_BHKV: Tensor | None) -> tuple[Te
 def _blocks(inputs: DeltaInputs) -> list[Tensor]:
     """All inputs float32 and [B, H, N, C, ...], padded by positions that leave the state alone."""
     num_padding = -inputs.key_BHSK.shape[2] % BLOCK_POSITIONS
-    blocks = []
+    blocks: list[Tensor] = []
     for tensor in vars(inputs).values():
         padding = (0, num_padding) if tensor.dim() == 3 else (0, 0, 0, num_padding)
         padded = functional.pad(tensor.float(), padding) if num_padding else tensor.float()
@@ -115,7 +119,8 @@ def _scan(maps: Tensor, added: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
 
     Unbound and stacked: an index a step would cost a gradient of full size a step.
     """
-    value, before = first.flatten(0, -3), []
+    before: list[Tensor] = []
+    value = first.flatten(0, -3)
     for step_map, step_added in zip(maps.unbind(-3), added.unbind(-3), strict=True):
         before.append(value)
         value = torch.baddbmm(step_added.flatten(0, -3), step_map.flatten(0, -3), value)
@@ -151,7 +156,7 @@ class UnitLowerInverse(torch.autograd.Function):
 def _joins(size: int, device: torch.device) -> tuple[Tensor, ...]:
     """For blocks of 1, 2, 4, ... positions: 1 where the second of a pair meets the first."""
     index = torch.arange(size, device=device)
-    joins = []
+    joins: list[Tensor] = []
     for block in (2**power for power in range((size - 1).bit_length())):
         number = index // block
         joins.append(((number[:, None] == number + 1) & (number % 2 == 0)).float())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.utils.checkpoint import checkpoint
+from torch.utils.checkpoint import checkpoint  # pyright: ignore[reportUnknownVariableType]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def chunked_distillation_loss(
         logits_TV = head(hidden_TD[begin:end])
         return distillation_loss(logits_TV, labels_T[begin:end], targets.part(begin, end), alpha)
 
-    losses = [
+    losses: list[tuple[Tensor, Tensor]] = [
         checkpoint(part_loss, begin, use_reentrant=False)
         for begin in range(0, len(hidden_TD), chunk_tokens)
     ]
