@@ -1,3 +1,4 @@
+import itertools
 import json
 import os
 import shutil
@@ -139,11 +140,13 @@ def test_every_byte_is_copied_sliced_or_renumbered(tiny_checkpoint, export, kind
 
 def test_biases_of_a_router_are_sliced_with_its_rows(tiny_checkpoint, export):
     folder = tiny_checkpoint("plain")
-    names = ("bias", "e_score_correction_bias")
-    biases = {f"model.layers.0.mlp.gate.{name}": torch.randn(16) for name in names}
-    _edit_weights(folder, lambda tensors: tensors.update(biases))
+    name = "model.layers.{}.mlp.gate.{}".format
+    places = list(itertools.product((0, 1), ("bias", "e_score_correction_bias")))
+    biases = {place: torch.randn(16) for place in places}
+    _edit_weights(folder, lambda t: t.update({name(*place): biases[place] for place in places}))
     found = load_file(export(folder) / "model.safetensors")
-    assert all(torch.equal(found[name], biases[name][list(KEPT[0])]) for name in biases)
+    for layer, part in places:
+        assert torch.equal(found[name(layer, part)], biases[layer, part][list(KEPT[layer])])
 
 
 def test_experts_one_by_one_in_a_family_that_fuses_them(tiny_checkpoint, export):
