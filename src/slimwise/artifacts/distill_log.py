@@ -28,11 +28,11 @@ def read_distill_log(path: Path) -> pd.DataFrame:
         log = pd.read_csv(path).astype(float)
     except (OSError, ValueError) as failure:
         raise ArtifactError(
-            f"cannot read the distillation log {path}: {failure}. Run distill_decoder again."
+            f"cannot read the distillation log {path}: {failure}. Delete its folder and run the study again."
         ) from failure
     if tuple(log.columns) != LOG_COLUMNS:
         raise ArtifactError(
             f"the distillation log {path} has columns {', '.join(log.columns)}; expected "
-            f"{', '.join(LOG_COLUMNS)}. Run distill_decoder again."
+            f"{', '.join(LOG_COLUMNS)}. Delete its folder and run the study again."
         )
     return log

@@ -33,8 +33,8 @@ def read_expert_scores(path: Path) -> pd.DataFrame:
     )
     if not complete:
         raise ArtifactError(
-            f"{path} lacks rows: expected every expert of every layer once, in order. Run the "
-            "score_experts rule again."
+            f"{path} lacks rows: expected every expert of every layer once, in order. Delete "
+            "it and run the study again."
         )
     values = frame.loc[:, list(COLUMNS[2:])].to_numpy(float)
     faulty = ~(np.isfinite(values) & (values >= 0)).all(axis=1)

@@ -34,13 +34,13 @@ def read_json_record(path: Path, schema: str) -> dict[str, Any]:
         document: Any = parse_json(path.read_bytes())
     except (OSError, ValueError) as failure:
         raise ArtifactError(
-            f"cannot read {path}: {failure}. Run the rule that writes it again."
+            f"cannot read {path}: {failure}. Delete it and run the study again."
         ) from failure
     content = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
     found = content.get("schema")
     if found != schema:
         raise ArtifactError(
-            f"{path} has schema {found!r}, expected {schema!r}. Run the rule that writes it again."
+            f"{path} has schema {found!r}, expected {schema!r}. Delete it and run the study again."
         )
     return {key: value for key, value in content.items() if key not in _OWN_KEYS}
 
@@ -51,7 +51,7 @@ def read_json_provenance(path: Path) -> Provenance:
         return Provenance(**parse_json(path.read_bytes())["provenance"])
     except (OSError, ValueError, KeyError, TypeError) as failure:
         raise ArtifactError(
-            f"cannot read the provenance of {path}: {failure}. Run the rule that writes it again."
+            f"cannot read the provenance of {path}: {failure}. Delete it and run the study again."
         ) from failure
 
 
@@ -76,5 +76,5 @@ def typed_payload(path: Path, payload: Mapping[str, Any], kind: type[Record]) ->
     except ValidationError as failure:
         faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in failure.errors()]
         raise ArtifactError(
-            f"{path} is malformed: {'; '.join(faults)}. Run the rule that writes it again."
+            f"{path} is malformed: {'; '.join(faults)}. Delete it and run the study again."
         ) from failure

@@ -43,7 +43,7 @@ def verify_manifest(directory: Path, schema: str) -> dict[str, Any]:
     payload = read_json_record(path, schema)
     listed: dict[str, Any] | None = payload.get("files")
     if not isinstance(listed, dict):
-        raise ArtifactError(f"{path} lists no files. Run the rule that writes it again.")
+        raise ArtifactError(f"{path} lists no files. Delete it and run the study again.")
     present = set(_file_names(directory))
     faults = [f"{name} is missing" for name in sorted(set(listed) - present)]
     faults += [f"{name} is not listed" for name in sorted(present - set(listed))]
@@ -52,8 +52,8 @@ def verify_manifest(directory: Path, schema: str) -> dict[str, Any]:
             faults.append(f"{name} has changed")
     if faults:
         raise ArtifactError(
-            f"{directory} is not what its manifest says: {'; '.join(faults)}. Run the rule that "
-            "writes it again."
+            f"{directory} is not what its manifest says: {'; '.join(faults)}. Delete the "
+            "folder and run the study again."
         )
     return payload
 

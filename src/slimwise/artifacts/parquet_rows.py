@@ -54,7 +54,7 @@ def read_rows_provenance(path: Path) -> Provenance:
         return Provenance(**parse_json(metadata[_PROVENANCE_KEY]))
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as failure:
         raise ArtifactError(
-            f"cannot read the provenance of {path}: {failure}. Run the rule that writes it again."
+            f"cannot read the provenance of {path}: {failure}. Delete it and run the study again."
         ) from failure
 
 
@@ -71,15 +71,15 @@ def read_rows(path: Path, schema: str, columns: Sequence[str]) -> pd.DataFrame:
         frame = table.replace_schema_metadata().to_pandas()
     except (OSError, ValueError, pa.ArrowException) as failure:
         raise ArtifactError(
-            f"cannot read {path}: {failure}. Run the rule that writes it again."
+            f"cannot read {path}: {failure}. Delete it and run the study again."
         ) from failure
     if found != schema:
         raise ArtifactError(
-            f"{path} has schema {found!r}, expected {schema!r}. Run the rule that writes it again."
+            f"{path} has schema {found!r}, expected {schema!r}. Delete it and run the study again."
         )
     if list(frame.columns) != list(columns):
         raise ArtifactError(
             f"{path} has columns {', '.join(frame.columns)}; expected {', '.join(columns)}. "
-            "Run the rule that writes it again."
+            "Delete it and run the study again."
         )
     return frame

@@ -50,7 +50,7 @@ def read_routing_stats(path: Path) -> dict[str, RoutingStats]:
         if sums.keys() != set(_NAMES):
             raise ArtifactError(
                 f"{path} has sums {', '.join(sorted(sums))} of {component}; expected "
-                f"{', '.join(sorted(_NAMES))}. Run the collect_stats rule again."
+                f"{', '.join(sorted(_NAMES))}. Delete it and run the study again."
             )
     return {
         component: RoutingStats(**{name: torch.from_numpy(sums[name]) for name in _NAMES})

@@ -32,23 +32,23 @@ def read_routing_sums(path: Path) -> dict[str, Sums]:
         components = list(parse_json(metadata.get("components", "[]")))
     except (OSError, ValueError, TypeError, SafetensorError) as failure:
         raise ArtifactError(
-            f"cannot read {path}: {failure}. Run the collect_stats rule again."
+            f"cannot read {path}: {failure}. Delete it and run the study again."
         ) from failure
     found = metadata.get("schema")
     if found != SCHEMA or {name.partition("/")[0] for name in arrays} != set(components):
         raise ArtifactError(
             f"{path} has schema {found!r} and tensors {', '.join(sorted(arrays))}; expected "
-            f"{SCHEMA!r} and sums of each component. Run the collect_stats rule again."
+            f"{SCHEMA!r} and sums of each component. Delete it and run the study again."
         )
     for name, sums_LE in arrays.items():
         if not np.isfinite(sums_LE).all() or (sums_LE < 0).any():
             raise ArtifactError(
-                f"{path}: {name} holds values that are not finite or are below 0. Run the "
-                "collect_stats rule again."
+                f"{path}: {name} holds values that are not finite or are below 0. Delete "
+                "it and run the study again."
             )
     if sums_digest(arrays) != metadata.get("sha256"):
         raise ArtifactError(
-            f"{path} has changed since it was written. Run the collect_stats rule again."
+            f"{path} has changed since it was written. Delete it and run the study again."
         )
     return {component: _of(component, arrays) for component in components}
 

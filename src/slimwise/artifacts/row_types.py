@@ -25,7 +25,7 @@ def conform_rows(frame: pd.DataFrame, columns: Mapping[str, str], name: str) -> 
     if missing:
         raise ArtifactError(
             f"{name}: columns {', '.join(missing)} are missing; expected {', '.join(columns)}. "
-            "Run the rule that writes it again."
+            "Delete it and run the study again."
         )
     for column, kind in columns.items():
         _check_type(frame[column], kind, name)

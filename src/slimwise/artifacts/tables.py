@@ -53,7 +53,7 @@ def read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         frame = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype={"commit": str})
     except (OSError, ValueError) as failure:
         raise ArtifactError(
-            f"cannot read table {path}: {failure}. Run the rule that writes it again."
+            f"cannot read table {path}: {failure}. Delete it and run the study again."
         ) from failure
     _check_columns(f"table {path}", frame, columns)
     return frame
@@ -65,7 +65,7 @@ def read_table_cells(path: Path) -> pd.DataFrame:
         return pd.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as failure:
         raise ArtifactError(
-            f"cannot read table {path}: {failure}. Run the rule that writes it again."
+            f"cannot read table {path}: {failure}. Delete it and run the study again."
         ) from failure
 
 
@@ -74,7 +74,7 @@ def _check_columns(name: str, frame: pd.DataFrame, columns: Sequence[str]) -> No
     if list(frame.columns) != expected:
         raise ArtifactError(
             f"{name} has columns {', '.join(frame.columns)}; expected {', '.join(expected)}. "
-            "Run the rule that writes it again."
+            "Delete it and run the study again."
         )
 
 

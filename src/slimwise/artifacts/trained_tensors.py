@@ -36,5 +36,5 @@ def read_trained_tensors(folder: Path) -> dict[str, Tensor]:
         return load_file(folder / FILE_NAME)
     except (OSError, ValueError, SafetensorError) as failure:
         raise ArtifactError(
-            f"cannot read {folder / FILE_NAME}: {failure}. Run the distill_decoder rule again."
+            f"cannot read {folder / FILE_NAME}: {failure}. Delete it and run the study again."
         ) from failure
