@@ -19,5 +19,5 @@ def test_what_is_no_log_is_refused(tmp_path, text):
     path = tmp_path / "distill_log.csv"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(ArtifactError, match="Delete its folder and run the study again"):
+    with pytest.raises(ArtifactError, match="Delete its folder"):
         read_distill_log(path)

@@ -71,10 +71,10 @@ def _write(row: Fault) -> None:
 
 @pytest.fixture(scope="session")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> ScratchClone:
-    """The clone, its smoke study finished; SLIMWISE_FAULTS_FOLDER keeps it for another session."""
+    """The clone, with answers of a pruned decoder; SLIMWISE_FAULTS_FOLDER keeps it for next time."""
     named = os.environ.get("SLIMWISE_FAULTS_FOLDER")
     made = scratch_clone(Path(named) if named else tmp_path_factory.mktemp("faults"))
-    finished = made.run()
+    finished = made.run(made.paths.grades("reap-m32"))
     assert finished.status == 0, finished.output
     return made
 

@@ -74,7 +74,7 @@ _SPOILT_INPUTS: dict[str, Callable[[ScratchClone], tuple[Path, Path]]] = {
         clone.paths.samples("reap-m32"),
         clone.paths.grades("reap-m32"),
     ),
-    "grades.parquet": lambda clone: (clone.paths.grades("reap-m32"), clone.paths.table("accuracy")),
+    "backbone.json": lambda clone: (clone.paths.backbone_record, clone.paths.keep_set("reap", 32)),
 }
 
 
