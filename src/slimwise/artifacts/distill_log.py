@@ -28,8 +28,8 @@ def read_distill_log(path: Path) -> pd.DataFrame:
         log = pd.read_csv(path).astype(float)
     except (OSError, ValueError) as failure:
         raise ArtifactError(
-            f"cannot read the distillation log {path}: {failure}. Delete its folder and run the study "
-            "again."
+            f"cannot read the distillation log {path}: {failure}. Delete its folder and run "
+            "the study again."
         ) from failure
     if tuple(log.columns) != LOG_COLUMNS:
         raise ArtifactError(
