@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slimwise.engine.api_key import API_KEY_VARIABLE
 from slimwise.engine.command import SERVED_NAME
 from slimwise.errors import EngineError
 
@@ -83,10 +84,15 @@ def running_bench(log: Path, timeout_s: float) -> Iterator[Bench]:
         *(sys.executable, "-m", "slimwise.engine.child", str(os.getpid())),
         *(sys.executable, "-m", _MODULE),
     )
+    environment = {
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "OPENAI_API_KEY": os.environ.get(API_KEY_VARIABLE, "none"),
+    }
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
-            env=os.environ | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
+            env=os.environ | environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=output,

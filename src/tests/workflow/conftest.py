@@ -26,6 +26,12 @@ case $stage in
     write-tables)
         files=$(echo $out/{accuracy,categories,findings,table_{1..4}}.{csv,md})
         files="$files $(echo $out/{keep_set_overlap{,_by_layer},stage_times}.{csv,md})" ;;
+    write-throughput-tables)
+        files=$(echo $out/{throughput,ratio_at_target,prefill_throughput}.{csv,md})
+        files="$files $(echo $out/accuracy_and_throughput.{csv,md})" ;;
+    draw-throughput-figures)
+        files=$(echo $out/{figure_1b,prefill_throughput,throughput}.png)
+        files="$files $out/throughput_captions.json" ;;
     draw-figures)
         files=$(echo $out/{accuracy_by_num_kept,output_lengths,expert_load{,_by_component}}.png)
         files="$files $(echo $out/{figure_3,figure_5,length_accuracy,distillation}.png)"

@@ -11,7 +11,8 @@ from slimwise.provenance import current_provenance
 
 pytestmark = pytest.mark.slow
 
-_REPORT = {"write_tables", "draw_figures", "record_study", "write_report"}
+_THROUGHPUT = {"write_throughput_tables", "draw_throughput_figures"}
+_REPORT = {"write_tables", "draw_figures", "record_study", "write_report", *_THROUGHPUT}
 _DISTILLED = {
     "distill_decoder[reap-32-uniform]",
     "export_distilled_decoder[reap-32-uniform]",
@@ -29,10 +30,12 @@ _AFTER_SCORES = _DISTILLED | {
     "generate_colocated_answers[reap-32]",
     "grade_answers[reap-m32]",
     "grade_answers[reap-m32-colocated]",
+    "sweep_throughput[reap-m32]",
 }
 _EVERYTHING = _AFTER_SCORES | {
     "inspect_backbone",
     "generate_full_answers",
+    "sweep_throughput[full]",
     "grade_answers[full]",
     "check_floor",
     "collect_stats",
@@ -122,7 +125,8 @@ def test_a_changed_score_reruns_scoring_and_what_follows(tree):
 
 def test_a_changed_figure_reruns_only_figures(tree):
     tree.edit("src/slimwise/report/figures/style.py", partial(_append, "MARGIN = 2"))
-    assert tree.planned() == {"draw_figures", "record_study", "write_report"}
+    drawn = {"draw_figures", "draw_throughput_figures"}
+    assert tree.planned() == {*drawn, "record_study", "write_report"}
 
 
 def test_a_changed_plugin_asks_every_decoder_again(tree):
