@@ -26,6 +26,7 @@ class RowWriter:
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def write(self, row: dict[str, Any]) -> None:
+        """Append the row with commit, date and hardware."""
         origin = {
             "commit": self._commit,
             "date": current_provenance().date,

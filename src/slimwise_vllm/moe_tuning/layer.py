@@ -76,9 +76,11 @@ class ExpertStep:
 
     @property
     def num_distinct(self) -> int:
+        """Experts that the step reads."""
         return self.ids_TK.unique().numel()
 
     def run(self) -> Tensor:
+        """The experts' output by vLLM's kernel, [T, D]."""
         from vllm.model_executor.layers.fused_moe import fused_experts
 
         return fused_experts(self.hidden_TD, self.up_EFD, self.down_EDF, self.gates_TK, self.ids_TK)

@@ -19,7 +19,9 @@ class Timed(Protocol):
 
     config: KernelConfig
 
-    def microseconds(self) -> float: ...
+    def microseconds(self) -> float:
+        """The time of one step, microseconds."""
+        ...
 
 
 Prepare = Callable[[KernelConfig], Timed | None]

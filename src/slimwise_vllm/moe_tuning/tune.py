@@ -24,6 +24,7 @@ class KnownKernels:
                 self.add(row)
 
     def add(self, row: Row) -> None:
+        """Take the row's setting, in place of an earlier one of its shape and batch."""
         shape = ExpertShape(**row["shape"])
         self._configs[shape, row["batch"]] = dict(row["config"])
 
