@@ -73,7 +73,7 @@ def draw_overlap_by_layer(by_layer: pd.DataFrame) -> Figure:
             num_experts = int(rows["num_experts"].iloc[0])
             for (first, second), line in rows.groupby(_PAIR, sort=False):
                 style = _pair_style(str(first), str(second))
-                axes.plot(line["layer"], line["jaccard"], markersize=5, **style)
+                axes.plot(line["layer"], line["jaccard"], markersize=7, **style)
             axes.axhline(chance_jaccard(num_kept, num_experts), **_CHANCE)
             axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
             set_panel_title(axes, f"{num_kept:g} of {num_experts} kept", len(counts))

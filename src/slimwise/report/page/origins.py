@@ -73,7 +73,8 @@ class Verdicts:
         if grades is not None:
             yield Source("Verdicts", grades, read_rows_provenance(grades))
             answers = grades.with_name(self._paths.samples("full").name)
-            yield Source("Answers", answers, read_rows_provenance(answers))
+            if answers.is_file():
+                yield Source("Answers", answers, read_rows_provenance(answers))
         if row["criterion"] != NO_CRITERION:
             yield from _keep_set(self._paths, row["criterion"], row["num_kept"])
 

@@ -1,6 +1,6 @@
 """The study's numbers beside the paper's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import pandas as pd
 
 from slimwise.report.labels import CRITERION_LABELS, arm_label, benchmark_label, decoder_label
 from slimwise.report.order import NO_CRITERION
-from slimwise.report.page.origins import Verdicts
+from slimwise.report.page.origins import Origin, Verdicts
 from slimwise.report.page.tables import PageTable, grid
 from slimwise.report.paper.cells import read_paper_cells
 
@@ -20,7 +20,6 @@ _QUANTITIES = {
 """Our column and the paper's of each quantity."""
 _NUM_WORDS = 3
 """Leading columns that are no numbers."""
-_ANCHOR, _TITLE = "table-paper", "This study and the paper"
 _POOL = ["criterion", "share", "mode", "distilled"]
 _CELL = ["backbone", "benchmark"]
 _SAME_CELLS = (
@@ -49,10 +48,7 @@ def table_beside_paper(comparison: pd.DataFrame, paper: Path, verdicts: Verdicts
 def _same_cells(rows: pd.DataFrame, verdicts: Verdicts) -> PageTable:
     records = rows.to_dict("records")
     frame = pd.DataFrame([_beside(row) for row in records])
-    only = grid(
-        frame, list(map(str, frame))[_NUM_WORDS:], [verdicts.origin(row) for row in records]
-    )
-    return PageTable(_ANCHOR, _TITLE, (only,), (_SAME_CELLS,))
+    return _table(frame, [verdicts.origin(row) for row in records], _SAME_CELLS)
 
 
 def _beside(row: Mapping[Any, Any]) -> dict[str, str]:
@@ -80,10 +76,13 @@ def _directions(comparison: pd.DataFrame, printed: pd.DataFrame, verdicts: Verdi
         found = ours.get(tuple(row[name] for name in _POOL))
         lines.append({**_printed(row), "this study, minus full": _mean_difference(found)})
         origins.append(None if found is None else verdicts.origin(found.iloc[0].to_dict()))
-    frame = pd.DataFrame(lines)
-    only = grid(frame, list(map(str, frame))[_NUM_WORDS:], origins)
     source = f"Source of the paper's numbers: {printed['source'].iloc[0]}."
-    return PageTable(_ANCHOR, _TITLE, (only,), (_DIRECTIONS, source))
+    return _table(pd.DataFrame(lines), origins, _DIRECTIONS, source)
+
+
+def _table(cells: pd.DataFrame, origins: Sequence[Origin | None], *notes: str) -> PageTable:
+    only = grid(cells, list(map(str, cells))[_NUM_WORDS:], origins)
+    return PageTable("table-paper", "This study and the paper", (only,), notes)
 
 
 def _printed(row: Mapping[Any, Any]) -> dict[str, str]:

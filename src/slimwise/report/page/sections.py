@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from slimwise.report.labels import CRITERION_LABELS
 from slimwise.report.page.figures import PageFigure, page_figure
 from slimwise.report.page.origins import Verdicts, overlap_origin, row_origin
 from slimwise.report.page.paper import table_beside_paper
@@ -42,7 +43,12 @@ _ORDER = {
         "keep_set_overlap_by_layer",
         "coverage",
     ),
-    "Throughput": ("throughput", "ratio_at_target"),
+    "Throughput": (
+        "throughput",
+        "ratio_at_target",
+        "prefill_throughput",
+        "accuracy_and_throughput",
+    ),
 }
 _TABLES = {
     "categories": "Accuracy by category",
@@ -51,6 +57,8 @@ _TABLES = {
     "coverage": "Share of the experts that a decode step reads",
     "throughput": "Decode throughput by load",
     "ratio_at_target": "Throughput at {target:g} tokens/s for each user",
+    "prefill_throughput": "Prefill throughput",
+    "accuracy_and_throughput": "Accuracy and decode throughput",
 }
 _FURTHER = "Further figures"
 
@@ -108,7 +116,7 @@ def _overlaps(products: Products) -> Iterator[PageTable]:
     rows = products.table("keep_set_overlap", OVERLAP_COLUMNS).to_dict("records")
     origins = [overlap_origin(products.paths, row) for row in rows]
     if rows:
-        cells = products.table_cells("keep_set_overlap")
+        cells = products.table_cells("keep_set_overlap").replace(CRITERION_LABELS)
         title = "Jaccard index of two criteria's keep sets, over layers"
         yield plain_table("table-keep_set_overlap", title, cells, origins)
 

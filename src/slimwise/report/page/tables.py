@@ -1,5 +1,6 @@
 """Tables of the page: what each shows, and the origin of every line."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from slimwise.report.tables.paper_tables import PaperTable
 _NOTE = re.compile(r"^(?P<value>.+?) (?P<note>[(\[].*)$")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _DIGITS = 4
+"""Of the largest number of a column; of shares the three behind the point."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,8 @@ def plain_table(
     """Any table from its cells of text: columns that say one thing throughout become a note."""
     shown = cells.drop(columns=[name for name in PROVENANCE_COLUMNS if name in cells])
     same = [name for name in map(str, shown) if len(shown) > 1 and shown[name].nunique() == 1]
-    told = "; ".join(f"{_words(name)}: {_rounded(shown[name].iloc[0])}" for name in same)
-    varied = shown.drop(columns=same).map(_rounded)
+    told = "; ".join(f"{_words(name)}: {shown[name].iloc[0]}" for name in same)
+    varied = shown.drop(columns=same).apply(_rounded)
     numbers = [name for name in map(str, varied) if varied[name].map(_is_number_or_empty).all()]
     only = grid(varied, numbers, origins)
     return PageTable(anchor, title, (only,), (f"{told}.",) if told else ())
@@ -119,7 +121,11 @@ def _is_number_or_empty(text: str) -> bool:
     return not text or _NUMBER.fullmatch(text) is not None
 
 
-def _rounded(text: str) -> str:
-    """Fractions with four significant digits; all else as it is."""
-    is_fraction = _NUMBER.fullmatch(text) and "." in text
-    return f"{float(text):.{_DIGITS}g}" if is_fraction else text
+def _rounded(column: pd.Series) -> pd.Series:
+    """A column with fractions as numbers of equally many decimals; any other as it is."""
+    if not column.map(_is_number_or_empty).all() or not column.str.contains(".", regex=False).any():
+        return column
+    numbers = pd.to_numeric(column)
+    largest = numbers.abs().max()
+    decimals = max(0, _DIGITS - 1 - max(0, math.floor(math.log10(largest)) if largest else 0))
+    return numbers.map(lambda number: "" if pd.isna(number) else f"{number:.{decimals}f}")

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = shutil.which("chromium") or shutil.which("google-chrome")
+_COMPLAINTS = ("Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled")
+_KEY_CODES = {"Enter": 13, "Escape": 27}
 # The program reads messages from file 3 and writes to file 4, a zero byte after each.
 _REDIRECTED = 'exec 3<&"$0" 4>&"$1"; shift; exec "$@"'
 
@@ -61,7 +63,7 @@ class Tab:
     def press(self, key: str, text: str = "") -> None:
         """Press and release a key."""
         for kind in ("keyDown", "keyUp"):
-            words = {"type": kind, "key": key, "code": key}
+            words = {"type": kind, "key": key, "windowsVirtualKeyCode": _KEY_CODES[key]}
             self.call("Input.dispatchKeyEvent", **words, **({"text": text} if text else {}))
 
     def screenshot(self, path: Path) -> None:
@@ -74,11 +76,8 @@ class Tab:
             assert byte, "the browser has ended"
             text += byte
         event = json.loads(text)
-        if event.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown"):
+        if event.get("method") in _COMPLAINTS:
             self.complaints.append(json.dumps(event["params"]))
-        if event.get("method") == "Runtime.consoleAPICalled":
-            if event["params"]["type"] in ("error", "warning"):
-                self.complaints.append(json.dumps(event["params"]))
         return event
 
 
@@ -86,6 +85,7 @@ class Tab:
 def browser_tab(profile: Path) -> Iterator[Tab]:
     """A tab of a browser of its own, which ends with the block."""
     to_browser, from_browser = os.pipe(), os.pipe()
+    # Its sandbox needs a user other than root; the page is our own file.
     flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
     words = [
         str(to_browser[0]),
@@ -96,7 +96,7 @@ def browser_tab(profile: Path) -> Iterator[Tab]:
     ]
     with (
         subprocess.Popen(
-            ["sh", "-c", _REDIRECTED, *words],
+            ["bash", "-c", _REDIRECTED, *words],
             pass_fds=(to_browser[0], from_browser[1]),
             stderr=subprocess.DEVNULL,
         ) as program,
