@@ -1,7 +1,7 @@
 # REQUIRED INPUTS: h200/20_calibration/scoring_speed.jsonl, 40_checkpoints/export_speed.jsonl (of a
 #                  CPU), 50_distilled/distill_speed.jsonl and split_rules.jsonl,
-#                  60_serve/decode_steps.jsonl, tuned_decode.jsonl, long_context.jsonl and
-#                  kernel_tuning.jsonl; all are committed, so that none of this needs a GPU.
+#                  60_serve/decode_steps.jsonl, tuned_decode.jsonl, long_context.jsonl,
+#                  disaggregated.jsonl and kernel_tuning.jsonl; all are committed, so that none of this needs a GPU.
 # OUTPUTS: h200/80_tables/*.csv and *.md, 80_figures/. No study asks for them: name one to make all.
 MEASURED_TABLES = expand(
     measured.table("{name}", "{suffix}"),
@@ -18,6 +18,7 @@ MEASURED_TABLES = expand(
         "coverage",
         "prefill_throughput",
         "capacity",
+        "disaggregated",
         "scoring_speed",
         "distill_speed",
         "export_speed",
@@ -45,6 +46,7 @@ rule write_measured_tables:
             measured.decode_rows("decode_steps"),
             measured.decode_rows("tuned_decode"),
             measured.decode_rows("long_context"),
+            measured.decode_rows("disaggregated"),
             measured.kernel_tuning,
             measured.scoring_speed,
             measured.distill_speed,

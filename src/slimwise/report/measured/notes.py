@@ -75,6 +75,15 @@ NOTES = {
         "Requests of that many tokens whose KV cache and recurrent state fit at once, with 90 % of "
         "the GPU's memory for vLLM. The masked full model holds as many as the full one."
     ),
+    "disaggregated": (
+        "A real deployment of the shape with random weights, bf16: the full model prefills on one "
+        "GPU, the decoder of num_kept experts decodes on the other, NIXL moves the cache over "
+        "NVLink, vllm-router is asked by vllm bench serve in a closed loop, so that the batch "
+        "falls short of the concurrency while prompts wait. Tokens/s of the decode GPU alone, over "
+        "the whole run; time per output token without the first. Every decode server computed the "
+        "last token of each prompt and no other. Throughput at the target is interpolated as in "
+        f"ratio_at_target. {_KERNELS}"
+    ),
     "scoring_speed": (
         "Forward passes of the shape with random weights and random tokens, bf16, all layers, LM "
         "head left out. The observer of the REAP code runs with one sequence a pass, as it is "

@@ -12,6 +12,7 @@ from slimwise.artifacts.coverage_table import COVERAGE_COLUMNS
 from slimwise.artifacts.json_rows import Row, read_json_rows
 from slimwise.errors import ArtifactError
 from slimwise.report.config import ReportConfig
+from slimwise.report.measured.apart import DISAGGREGATED_COLUMNS, disaggregated_table
 from slimwise.report.measured.columns import (
     CAPACITY_COLUMNS,
     DISTILL_SPEED_COLUMNS,
@@ -57,6 +58,13 @@ def write_measured_tables(
         *curves.tables(measured.of("tuned_decode"), "tuned_throughput", "tuned_ratio_at_target"),
         *curves.tables(measured.of("long_context"), "long_context", "long_context_ratio"),
         *_decode_tables(measured.of("decode_steps"), backbone),
+        Table(
+            "disaggregated",
+            disaggregated_table(
+                measured.of("disaggregated"), backbone=backbone, target=curves.target
+            ),
+            DISAGGREGATED_COLUMNS,
+        ),
         *_other_tables(measured, backbone, config.confidence),
     ]
     noted = [table._replace(note=NOTES[table.name]) for table in tables]
