@@ -84,7 +84,7 @@ def test_a_terminated_engine_ends_its_jobs_first(clone, pruned_answers, answerin
         ended = answering.finished()
         seconds = clone.seconds_until_alone()
         row.seen = f"status {ended.status}, no process left after {seconds:.1f} s"
-        row.message = ended.line("")
+        row.message = ended.line("Will exit after finishing")
         row.mended_by(clone.run(pruned_answers))
 
 
