@@ -12,7 +12,7 @@ from typing import Any
 
 from slimwise.backbones.mini.chat import THOUGHT_END
 from slimwise.cross_check.tasks import task_name
-from slimwise.engine.api_key import API_KEY_VARIABLE
+from slimwise.engine.api_key import api_key
 from slimwise.engine.command import SERVED_NAME
 from slimwise.errors import EngineError
 
@@ -67,7 +67,7 @@ def run_lm_eval(
 
 def _run(command: Sequence[str], log: Path) -> None:
     # The client insists on a key.
-    environment = os.environ | {"OPENAI_API_KEY": os.environ.get(API_KEY_VARIABLE, "none")}
+    environment = os.environ | {"OPENAI_API_KEY": api_key() or "none"}
     with log.open("wb") as output:
         ended = subprocess.run(
             command, stdout=output, stderr=subprocess.STDOUT, env=environment, check=False

@@ -8,7 +8,12 @@ import os
 API_KEY_VARIABLE = "VLLM_API_KEY"
 
 
+def api_key() -> str | None:
+    """The key; None if none is set."""
+    return os.environ.get(API_KEY_VARIABLE) or None
+
+
 def authorization() -> dict[str, str]:
     """The headers that carry the key; none if none is set."""
-    key = os.environ.get(API_KEY_VARIABLE)
+    key = api_key()
     return {"Authorization": f"Bearer {key}"} if key else {}

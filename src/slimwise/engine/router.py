@@ -4,12 +4,15 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 
+from slimwise.engine.api_key import api_key
 from slimwise.engine.command import ServerCommand
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import EngineError
 
 _MODULE = "vllm_router"
 _CHECK_INTERVAL_S = 1
+_KEY_VARIABLE = "OPENAI_API_KEY"
+_THIS_HOST = ("127.0.0.1", "localhost", "::1")
 
 
 def router_command(
@@ -21,10 +24,11 @@ def router_command(
     metrics_port: int,
     parent: int,
 ) -> ServerCommand:
-    """How to route between the servers until process `parent` ends; EngineError if not installed.
+    """How to route between the servers until process `parent` ends.
 
     Requests are not repeated by the router: it answers with the server's own failure, and the
     client knows whether to ask again. A server that comes back is used within seconds.
+    EngineError if vllm-router is not installed, or would hand the servers' key to other hosts.
     """
     if importlib.util.find_spec(_MODULE) is None:
         raise EngineError(
@@ -48,4 +52,17 @@ def router_command(
         *("--disable-circuit-breaker", "--disable-retries"),
         *("--log-level", "warning"),
     )
-    return ServerCommand(arguments, {})
+    return ServerCommand(arguments, _environment(config.host))
+
+
+def _environment(host: str) -> dict[str, str]:
+    """Where the router finds the servers' key; EngineError if other hosts could use it."""
+    key = api_key()
+    if key is None:
+        return {}
+    if host not in _THIS_HOST:
+        raise EngineError(
+            f"serving.host = {host} with an API key: vllm-router asks its clients for none, and "
+            "gives its own to the servers. Listen on 127.0.0.1, behind a proxy that asks."
+        )
+    return {_KEY_VARIABLE: key}

@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[3]
 FOLDER_NAME = "slim wise \u00e9"
 LONGEST_RUN_S = 1200
 LONGEST_END_S = 90
-_LONGEST_LINE = 300
 """Within which all that a killed run started must be gone: 10 s where the cores are free."""
+_LONGEST_LINE = 300
 
 # Few requests at a time: answers must still be coming in when something is killed.
 _OVERLAY = "evaluation: {concurrency: 1}\nserving: {outage_timeout_s: 3}\n"
