@@ -71,7 +71,7 @@ def _write(row: Fault) -> None:
 
 @pytest.fixture(scope="session")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> ScratchClone:
-    """The clone, with answers of a pruned decoder; SLIMWISE_FAULTS_FOLDER keeps it for next time."""
+    """The clone, with a pruned decoder's answers; SLIMWISE_FAULTS_FOLDER keeps it for next time."""
     named = os.environ.get("SLIMWISE_FAULTS_FOLDER")
     made = scratch_clone(Path(named) if named else tmp_path_factory.mktemp("faults"))
     finished = made.run(made.paths.grades("reap-m32"))
