@@ -83,6 +83,18 @@ def test_a_data_file_counts_for_the_module_beside_it_that_names_it(tmp_path):
     assert _digest(tmp_path, shots="[2]") == _digest(tmp_path)
 
 
+@pytest.mark.parametrize("inside", ["page.html", "page.css", "page.js"])
+def test_the_look_of_the_report_page_counts(tmp_path, inside):
+    no_weights = shutil.ignore_patterns("*.safetensors", "__pycache__")
+    shutil.copytree(SOURCE_ROOT / "slimwise", tmp_path / "slimwise", ignore=no_weights)
+    page = "slimwise.report.page.run"
+    before = code_digest(page, tmp_path)
+    code_digest.cache_clear()
+    with (tmp_path / "slimwise/report/page" / inside).open("a") as source:
+        source.write("\n")
+    assert code_digest(page, tmp_path) != before
+
+
 def test_a_worker_module_named_in_a_string_is_followed(tmp_path):
     starter = "COMMAND = ['-m', 'slimwise.core.lazy']\n"
     changed = _digest(tmp_path, run=starter, lazy="def shift(x):\n    return x\n")
