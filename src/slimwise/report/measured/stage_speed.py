@@ -54,8 +54,8 @@ def distillation_table(rows: Iterable[Row]) -> pd.DataFrame:
 
 
 def export_table(rows: Iterable[Row]) -> pd.DataFrame:
-    """One row per size and machine: GiB/s of what is written, beside a copy of the same bytes."""
-    found = latest(rows, ["checkpoint_gib", "pruned_gib", "hardware"])
+    """One row per checkpoint and machine: GiB/s of what is written, beside a copy of its bytes."""
+    found = latest(rows, ["shape", "num_layers", "num_kept", "hardware"])
     table = found.assign(
         ratio_to_copy=found["gib_per_s"] / found["copy_gib_per_s"],
         repeats=found["export_s"].map(len),

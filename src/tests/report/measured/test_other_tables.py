@@ -69,6 +69,9 @@ def test_distillation_beside_two_copies_of_the_same_depth_and_length():
 
 def test_export_beside_a_copy():
     row = {
+        "shape": "qwen3_6_35b_a3b",
+        "num_layers": 12,
+        "num_kept": 128,
         "checkpoint_gib": 20.0,
         "pruned_gib": 10.0,
         "gib_per_s": 0.3,
@@ -78,7 +81,8 @@ def test_export_beside_a_copy():
         "copy_s": [20.0, 21.0, 22.0],
         **ORIGIN,
     }
-    table = export_table([row])
+    earlier = row | {"pruned_gib": 10.001, "gib_per_s": 0.1}
+    table = export_table([earlier, row])
     assert table["ratio_to_copy"].tolist() == pytest.approx([0.75])
     assert table["repeats"].tolist() == [3]
 
