@@ -39,6 +39,7 @@ from slimwise.report.served.rows import sound
 log = logging.getLogger(__name__)
 
 _HEIGHT_IN = 3.0
+_HEADROOM = 1.15
 _PANELS = {
     "(a) decode on its own checkpoint": Weights.EXPORTED,
     "(b) pools of the full model": Weights.MASKED,
@@ -124,7 +125,7 @@ def draw_prefill(prefill: pd.DataFrame) -> Figure:
             axes.plot(ratio, row["prefill_tokens_per_s"], label=label, **style)
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=""))
         axes.set(xlabel="experts left out of prefill (%)", ylabel="prefill (tokens/s)")
-        axes.set_ylim(0, None)
+        axes.set_ylim(0, _HEADROOM * prefill["prefill_tokens_per_s"].max())
         handles, labels = axes.get_legend_handles_labels()
         unique = dict(zip(labels, handles, strict=True))
         figure.legend(unique.values(), unique, loc="outside upper center", ncols=3)
@@ -145,7 +146,7 @@ def draw_trade_off(both: pd.DataFrame) -> Figure:
         panels[0].set_ylabel("accuracy (%)")
         panels[0].yaxis.set_major_formatter(PercentFormatter(1.0, symbol=""))
         panels[0].set_ylim(-0.03, 1.05)
-        figure.supxlabel("decode throughput at the target (tokens/s/GPU)")
+        figure.supxlabel("decode throughput at the target speed (tokens/s/GPU)")
         arms = both[["mode", "distilled"]].drop_duplicates().itertuples(index=False)
         handles = [arm_handle(str(mode), str(distilled), linestyle="") for mode, distilled in arms]
         figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
