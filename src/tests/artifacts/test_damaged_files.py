@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,20 +12,29 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+import slimwise.artifacts
 from slimwise.artifacts.backbone_record import read_backbone_record, write_backbone_record
 from slimwise.artifacts.captions import Caption, read_captions, write_captions
 from slimwise.artifacts.distill_log import LOG_COLUMNS, LOG_NAME, read_distill_log
 from slimwise.artifacts.expert_scores import read_expert_scores, write_expert_scores
 from slimwise.artifacts.grades import COLUMNS as GRADE_COLUMNS
 from slimwise.artifacts.grades import read_grades, write_grades
+from slimwise.artifacts.json_record import read_json_provenance
 from slimwise.artifacts.json_rows import read_json_rows
 from slimwise.artifacts.keep_set import read_keep_set, write_keep_set
 from slimwise.artifacts.manifest import MANIFEST_NAME
 from slimwise.artifacts.parquet_rows import read_rows_provenance
+from slimwise.artifacts.resume_state import read_resume_state, write_resume_state
 from slimwise.artifacts.routing_stats import read_routing_stats, write_routing_stats
+from slimwise.artifacts.routing_sums import read_routing_sums
 from slimwise.artifacts.samples import COLUMNS as SAMPLE_COLUMNS
 from slimwise.artifacts.samples import read_samples, write_samples
-from slimwise.artifacts.tables import read_table, write_table
+from slimwise.artifacts.study_record import (
+    StudyRecord,
+    read_study_record,
+    write_study_record,
+)
+from slimwise.artifacts.tables import read_table, read_table_cells, write_table
 from slimwise.artifacts.trained_record import (
     TrainedRecord,
     read_trained_record,
@@ -39,10 +49,12 @@ from slimwise.artifacts.trained_tensors import (
 from slimwise.artifacts.weight_files import INDEX_NAME, read_weight_file, read_weights
 from slimwise.core.routing_stats import RoutingStats
 from slimwise.core.vocabulary import Distillation
-from slimwise.errors import SlimWiseError
+from slimwise.errors import ArtifactError, SlimWiseError
 
 from ..damage import damaged
 
+_READ_BY_OTHERS = {"read_json_record", "read_typed_record", "read_rows"}
+"""Of which the readers below are made."""
 _VALUES = {"str": "maths", "int64": 3, "float64": 0.5, "bool": True}
 
 
@@ -54,6 +66,13 @@ class Format(NamedTuple):
     is_checksummed: bool = False
 
 
+def _read_resume_state(path: Path) -> Any:
+    state = read_resume_state(path.parent)
+    if state is None:
+        raise ArtifactError(f"{path} holds nothing")
+    return state
+
+
 FORMATS = {
     "backbone record": Format("backbone.json", read_backbone_record),
     "captions": Format("captions.json", read_captions),
@@ -61,6 +80,11 @@ FORMATS = {
     "expert scores": Format("scores.parquet", read_expert_scores, is_checksummed=True),
     "grades": Format("grades.parquet", read_grades, is_checksummed=True),
     "measured rows": Format("rows.jsonl", read_json_rows),
+    "provenance of a record": Format("keep.json", read_json_provenance),
+    "resume point": Format("state.safetensors", _read_resume_state),
+    "routing sums": Format("stats.safetensors", read_routing_sums, is_checksummed=True),
+    "study record": Format("study.json", read_study_record),
+    "cells of a table": Format("table.csv", read_table_cells),
     "keep set": Format("keep.json", read_keep_set),
     "provenance of rows": Format("grades.parquet", read_rows_provenance),
     "routing statistics": Format("stats.safetensors", read_routing_stats, is_checksummed=True),
@@ -105,6 +129,8 @@ def folder(tmp_path, backbone_record, keep_set_record, scores, provenance) -> Pa
     origin = {"commit": "1", "date": "2", "hardware": "3"}
     table = pd.DataFrame([{"name": "a", "value": 0.25, **origin}])
     write_table(tmp_path / "table.csv", table, ["name", "value"], digits=3)
+    write_study_record(tmp_path / "study.json", StudyRecord({"study": "x"}, (), {}), provenance)
+    write_resume_state(tmp_path, {"value.weight": torch.ones(2, 3)})
     trained = tmp_path / "trained"
     write_trained_tensors(trained, {"norm.weight": torch.ones(3), "gate.weight": torch.eye(3)})
     record = TrainedRecord("reap-m2", Distillation.UNIFORM, 3, "a" * 64, "b" * 64, {"steps": 4})
@@ -135,6 +161,12 @@ def test_random_damage_is_refused_or_harmless(folder, name):
             assert path.name in refusal or path.parent.name in refusal, damage
         elif form.is_checksummed:
             assert read == written, damage
+
+
+def test_no_reader_is_left_out():
+    sources = [path.read_text() for path in Path(slimwise.artifacts.__path__[0]).glob("*.py")]
+    readers = {name for source in sources for name in re.findall(r"^def (read_\w+)", source, re.M)}
+    assert readers - set(globals()) == _READ_BY_OTHERS
 
 
 @pytest.mark.parametrize("name", FORMATS)
