@@ -64,7 +64,7 @@ def test_torch_comes_first_and_from_the_first_source_that_has_it(launch, monkeyp
     assert [words[0] for words in asked] == ["torch==1+cpu", "torch==1+cpu"]
 
 
-def test_locks_of_a_killed_run_are_cleared_and_those_of_a_live_one_kept(launch):
+def test_locks_of_a_live_run_are_kept_and_it_is_named(launch, capsys):
     locks = launch.ENGINE_STATE / "locks"
     locks.mkdir(parents=True)
     stale = locks / "0.input.lock"
@@ -73,6 +73,7 @@ def test_locks_of_a_killed_run_are_cleared_and_those_of_a_live_one_kept(launch):
         fcntl.flock(live, fcntl.LOCK_SH)
         launch._clear_killed_run()
         assert stale.exists()
+    assert "another run is going on" in capsys.readouterr().err
 
 
 def test_a_killed_run_leaves_nothing_locked(launch):
