@@ -7,6 +7,9 @@ min_version("9.27.1")
 configfile: "config/default.yaml"
 
 
+report: "workflow/report/study.rst"
+
+
 # Overlays given with --configfile are merged over both.
 if "study" not in config:
 

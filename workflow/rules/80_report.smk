@@ -3,38 +3,35 @@
 #                  10_backbone/backbone.json, 50_distilled/{decoder}/ of every distilled decoder.
 # OUTPUTS: {study}/80_tables/*.csv and *.md, 80_figures/, study.json, which lists all of them, and
 #          80_report/report.html, written last.
-TABLES = expand(
-    paths.table("{name}", "{suffix}"),
-    name=[
-        "accuracy",
-        "table_1",
-        "table_2",
-        "table_3",
-        "table_4",
-        "categories",
-        "findings",
-        "keep_set_overlap",
-        "keep_set_overlap_by_layer",
-        "stage_times",
-    ],
-    suffix=["csv", "md"],
-)
-FIGURES = expand(
-    paths.figure("{name}", "{suffix}"),
-    name=[
-        "accuracy_by_num_kept",
-        "output_lengths",
-        "expert_load",
-        "expert_load_by_component",
-        "keep_set_overlap",
-        "keep_set_overlap_by_layer",
-        "figure_3",
-        "figure_5",
-        "length_accuracy",
-        "distillation",
-    ],
-    suffix=study.report.figure_formats,
-)
+TABLE_NAMES = [
+    "accuracy",
+    "table_1",
+    "table_2",
+    "table_3",
+    "table_4",
+    "categories",
+    "findings",
+    "keep_set_overlap",
+    "keep_set_overlap_by_layer",
+    "stage_times",
+]
+TABLES = expand(paths.table("{name}"), name=TABLE_NAMES)
+TWINS = expand(paths.table("{name}", "md"), name=TABLE_NAMES)
+FIGURE_NAMES = [
+    "accuracy_by_num_kept",
+    "output_lengths",
+    "expert_load",
+    "expert_load_by_component",
+    "keep_set_overlap",
+    "keep_set_overlap_by_layer",
+    "figure_3",
+    "figure_5",
+    "length_accuracy",
+    "distillation",
+]
+IMAGE, *PRINTED = study.report.figure_formats
+IMAGES = expand(paths.figure("{name}", IMAGE), name=FIGURE_NAMES)
+FIGURES = expand(paths.figure("{name}", "{suffix}"), name=FIGURE_NAMES, suffix=PRINTED)
 FIGURES.append(paths.figure("captions", "json"))
 GRADES = [paths.grades(decoder) for decoder in study.standalone_decoders()]
 GRADES += [
@@ -58,7 +55,8 @@ rule write_tables:
         keep_sets=KEEP_SETS,
         paper=PAPER_RESULTS,
     output:
-        TABLES,
+        report(TABLES, caption="../report/table.rst", category="Tables"),
+        TWINS,
     log:
         paths.log("write_tables"),
     benchmark:
@@ -84,6 +82,7 @@ rule draw_figures:
         scores=paths.expert_scores,
         distilled=[paths.trained(decoder) for decoder in study.distilled_decoders()],
     output:
+        report(IMAGES, caption="../report/figure.rst", category="Figures"),
         FIGURES,
     log:
         paths.log("draw_figures"),
@@ -103,7 +102,15 @@ rule draw_figures:
 rule record_study:
     input:
         grades=GRADES,
-        products=[*TABLES, *FIGURES, *COVERAGE, *CROSS_CHECKS, *THROUGHPUT],
+        products=[
+            *TABLES,
+            *TWINS,
+            *IMAGES,
+            *FIGURES,
+            *COVERAGE,
+            *CROSS_CHECKS,
+            *THROUGHPUT,
+        ],
     output:
         study=paths.study_record,
     log:
@@ -127,7 +134,7 @@ rule write_report:
         keep_sets=KEEP_SETS,
         paper=PAPER_RESULTS,
     output:
-        page=paths.report,
+        page=report(paths.report, caption="../report/page.rst", category="Page"),
     log:
         paths.log("write_report"),
     benchmark:
