@@ -7,6 +7,7 @@ import pytest
 
 from slimwise.cli import main
 from slimwise.commands import COMMANDS
+from slimwise.engine.api_key import API_KEY_VARIABLE, api_key
 
 
 def _entry(target: str):
@@ -68,3 +69,13 @@ def test_serving_refuses_before_a_server_starts(tmp_path, capsys, words, reason)
     assert main(["serve", str(tmp_path), *words, "--logs", str(tmp_path)]) == 2
     assert reason in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_the_key_of_the_command_line_is_that_of_the_servers(tmp_path, monkeypatch):
+    keys = []
+    monkeypatch.setenv(API_KEY_VARIABLE, "another key")
+    monkeypatch.setattr("slimwise.serve.run.run", lambda *_, **__: keys.append(api_key()))
+    serve = ["serve", str(tmp_path), "--mode", "full"]
+    assert main(serve) == 0
+    assert main([*serve, "--api-key", "a key"]) == 0
+    assert keys == ["another key", "a key"]
