@@ -177,3 +177,9 @@ def test_a_count_that_a_known_backbone_cannot_keep_is_refused_before_the_dag(tre
     assert "Building DAG" not in outcome.stdout
     assert f"num_kept={num_kept}" in outcome.stdout
     assert limit in outcome.stdout
+
+
+def test_the_engine_makes_a_report_of_its_own(tree):
+    outcome = tree.engine("--report", "engine.html")
+    assert outcome.returncode == 0, outcome.stdout
+    assert "table_1.csv" in (tree.root / "engine.html").read_text()

@@ -7,15 +7,24 @@ from slimwise.core.vocabulary import DecoderId, Decoding
 from slimwise.errors import ArtifactError
 from slimwise.report.figures.accuracy_by_num_kept import draw_accuracy_by_num_kept
 from slimwise.report.figures.distillation import draw_distillation
-from slimwise.report.figures.expert_load import draw_expert_load, effective_experts, load_shares
-from slimwise.report.figures.keep_set_overlap import chance_jaccard, draw_keep_set_overlap
+from slimwise.report.figures.expert_load import (
+    draw_expert_load,
+    draw_load_by_component,
+    effective_experts,
+    load_shares,
+)
+from slimwise.report.figures.keep_set_overlap import (
+    chance_jaccard,
+    draw_keep_set_overlap,
+    draw_overlap_by_layer,
+)
 from slimwise.report.figures.length_accuracy import draw_length_accuracy
 from slimwise.report.figures.output_lengths import draw_output_lengths
 from slimwise.report.figures.style import save_figure
 from slimwise.report.figures.training_free import draw_training_free
 from slimwise.report.statistics.bootstrap import Bootstrap
 from slimwise.report.tables.accuracy import accuracy_table
-from slimwise.report.tables.columns import OVERLAP_COLUMNS
+from slimwise.report.tables.columns import OVERLAP_BY_LAYER_COLUMNS, OVERLAP_COLUMNS
 
 BOOTSTRAP = Bootstrap(num_resamples=100, confidence=0.95, seed=0)
 
@@ -40,14 +49,23 @@ def overlap() -> pd.DataFrame:
 
 
 @pytest.fixture
-def draw_all(accuracy, grades, scores, overlap, distill_log):
+def by_layer() -> pd.DataFrame:
+    rows = [("mini", "mass", "reap", 32, 64, layer, 0.6 + 0.1 * layer) for layer in range(3)]
+    return pd.DataFrame(rows, columns=list(OVERLAP_BY_LAYER_COLUMNS))
+
+
+@pytest.fixture
+def draw_all(accuracy, grades, scores, overlap, by_layer, distill_log):
     """Draws every figure anew, by name."""
+    tokens_LE = scores["tokens"].to_numpy().reshape(3, 64)
     logs = {DecoderId.parse("reap-m32-kd_uniform"): distill_log}
     return lambda: {
         "accuracy_by_num_kept": draw_accuracy_by_num_kept(accuracy),
         "output_lengths": draw_output_lengths(grades),
         "expert_load": draw_expert_load(scores),
+        "load_by_component": draw_load_by_component({"maths": tokens_LE, "code": tokens_LE}),
         "keep_set_overlap": draw_keep_set_overlap(overlap),
+        "overlap_by_layer": draw_overlap_by_layer(by_layer),
         "training_free": draw_training_free(accuracy, grades, Decoding.SAMPLED, BOOTSTRAP),
         "length_accuracy": draw_length_accuracy(accuracy),
         "distillation": draw_distillation(logs),
@@ -59,7 +77,7 @@ def test_the_same_data_gives_the_same_bytes(draw_all, tmp_path):
         for name, figure in draw_all().items():
             save_figure(figure, tmp_path / folder / name, formats=("svg",), dpi=60)
     files = sorted(path.name for path in (tmp_path / "first").iterdir())
-    assert len(files) == 7
+    assert len(files) == 9
     for name in files:
         first, second = ((tmp_path / folder / name).read_bytes() for folder in ("first", "second"))
         assert first == second, name
@@ -184,6 +202,22 @@ def test_training_curves_are_means_over_a_twentieth_of_the_steps(distill_log):
 def test_without_pairs_the_overlap_says_so(overlap):
     (axes,) = draw_keep_set_overlap(overlap[:0]).axes
     assert [text.get_text() for text in axes.texts] == ["one criterion: no pair"]
+
+
+def test_the_overlap_of_every_layer_stands_beside_chance(by_layer):
+    (axes,) = draw_overlap_by_layer(by_layer).axes
+    pair, chance = axes.lines
+    assert np.array_equal(np.asarray(pair.get_ydata()), by_layer["jaccard"])
+    assert np.asarray(chance.get_ydata())[0] == pytest.approx(1 / 3)
+    assert axes.get_title() == "32 of 64 kept"
+
+
+def test_components_are_drawn_in_one_order_of_experts():
+    components = {"maths": np.array([[4.0, 1, 1]]), "code": np.array([[1.0, 1, 8]])}
+    maths, code, _ = draw_load_by_component(components).axes
+    # Expert 2 has most tokens of both together, then expert 0.
+    loads = [np.ravel(axes.collections[0].get_array()).tolist() for axes in (maths, code)]
+    assert loads == [pytest.approx([0.5, 2, 0.5]), pytest.approx([2.4, 0.3, 0.3])]
 
 
 def test_shares_of_each_layer_sum_to_one(scores):
