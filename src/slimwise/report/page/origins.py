@@ -59,7 +59,8 @@ class Verdicts:
     def __init__(self, paths: StudyPaths) -> None:
         """Reads every file of grades below the study; one of another study's run matches no row."""
         self._paths = paths
-        self._files = dict(_uses(sorted(paths.grades("*").parent.parent.glob("*/grades.parquet"))))
+        pattern = paths.grades("*").relative_to(paths.root)
+        self._files = dict(_uses(sorted(paths.root.glob(str(pattern)))))
 
     def origin(self, row: Row) -> Origin:
         """Of a row of the accuracy or comparison table: its verdicts, its answers, its keep set."""
