@@ -41,6 +41,11 @@ class Products:
         """A table of whatever columns, its cells as text; ArtifactError as above."""
         return read_table_cells(self._whole(self.paths.table(name)))
 
+    def notes(self, name: str) -> tuple[str, ...]:
+        """What the table's Markdown twin says beside its cells."""
+        lines = self._whole(self.paths.table(name, "md")).read_text(encoding="utf-8").splitlines()
+        return tuple(line for line in lines if line and not line.startswith(("|", "#", "**")))
+
     def figures(self) -> dict[str, tuple[Caption, Path]]:
         """Caption and image of every figure by name, in the order of the captions."""
         images = {name: self._image(name) for name in self._captions()}

@@ -109,7 +109,7 @@ def _tables(products: Products, verdicts: Verdicts, name: str) -> Iterator[PageT
         report = products.record.configuration["report"]
         title = _TABLES[name].format(target=report["target_tokens_per_s_per_user"])
         if not cells.empty:
-            yield plain_table(f"table-{name}", title, cells, origins)
+            yield plain_table(f"table-{name}", title, cells, origins, products.notes(name))
 
 
 def _overlaps(products: Products) -> Iterator[PageTable]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from slimwise.artifacts.tables import PROVENANCE_COLUMNS
 from slimwise.report.page.origins import Origin
-from slimwise.report.tables.layout import benchmark_columns, block_cells, notes
+from slimwise.report.tables import layout
 from slimwise.report.tables.paper_tables import PaperTable
 
 _NOTE = re.compile(r"^(?P<value>.+?) (?P<note>[(\[].*)$")
@@ -67,18 +67,22 @@ def paper_table(
     anchor: str, table: PaperTable, rows: pd.DataFrame, origin: Callable[[Any], Origin]
 ) -> PageTable:
     """One of tables 1 to 4 from its rows of the comparison."""
-    numbers = benchmark_columns(rows)
+    numbers = layout.benchmark_columns(rows)
     grids = []
     for block in table.blocks:
-        cells = block_cells(rows, block, table.leading)
+        cells = layout.block_cells(rows, block, table.leading)
         origins = [origin(rows.loc[index].to_dict()) for index in cells.index]
         if not cells.empty:
             grids.append(grid(cells, numbers, origins, name=block.name, heading=block.heading))
-    return PageTable(anchor, table.title, tuple(grids), tuple(notes(rows)))
+    return PageTable(anchor, table.title, tuple(grids), tuple(layout.notes(rows)))
 
 
 def plain_table(
-    anchor: str, title: str, cells: pd.DataFrame, origins: Sequence[Origin | None]
+    anchor: str,
+    title: str,
+    cells: pd.DataFrame,
+    origins: Sequence[Origin | None],
+    notes: tuple[str, ...] = (),
 ) -> PageTable:
     """Any table from its cells of text: columns that say one thing throughout become a note."""
     shown = cells.drop(columns=[name for name in PROVENANCE_COLUMNS if name in cells])
@@ -87,7 +91,7 @@ def plain_table(
     varied = shown.drop(columns=same).apply(_rounded)
     numbers = [name for name in map(str, varied) if varied[name].map(_is_number_or_empty).all()]
     only = grid(varied, numbers, origins)
-    return PageTable(anchor, title, (only,), (f"{told}.",) if told else ())
+    return PageTable(anchor, title, (only,), (f"{told}.", *notes) if told else notes)
 
 
 def grid(

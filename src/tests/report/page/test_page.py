@@ -4,8 +4,9 @@ import pandas as pd
 import pytest
 
 from slimwise.artifacts.captions import Caption, write_captions
+from slimwise.artifacts.coverage_table import COVERAGE_COLUMNS
 from slimwise.artifacts.parquet_rows import read_rows_provenance
-from slimwise.artifacts.tables import read_table
+from slimwise.artifacts.tables import read_table, write_table
 from slimwise.errors import ArtifactError
 from slimwise.report.page.claim import claim
 from slimwise.report.page.origins import Source, Verdicts
@@ -64,6 +65,20 @@ def test_a_file_of_another_run_is_no_part_of_the_study(finished):
     write_captions(finished.figure("old_captions", "json"), captions, PROVENANCE)
     write_report(finished.root, paper=PAPER, out=finished.report)
     assert "Of another run." not in finished.report.read_text(encoding="utf-8")
+
+
+def test_a_table_of_another_stage_brings_its_note_and_its_origin(finished):
+    origin = {"commit": "def5678", "date": "2026-11-29T07:00:00+00:00", "hardware": "A GPU"}
+    rows = [dict.fromkeys(COVERAGE_COLUMNS, "x") | {"batch": batch} | origin for batch in (1, 64)]
+    table = finished.table("coverage")
+    write_table(table, pd.DataFrame(rows), COVERAGE_COLUMNS, digits=6, note="Counted in decode.")
+    record_products(finished)
+    write_report(finished.root, paper=PAPER, out=finished.report)
+    text = finished.report.read_text(encoding="utf-8")
+    assert "Share of the experts that a decode step reads" in text
+    assert "Counted in decode." in text
+    assert '<a href="../80_tables/coverage.csv">' in text
+    assert "<dd><code>def5678</code></dd>" in text
 
 
 def test_a_table_that_was_changed_is_refused(finished):
