@@ -87,10 +87,10 @@ def _table(cells: pd.DataFrame, origins: Sequence[Origin | None], *notes: str) -
 
 def _printed(row: Mapping[Any, Any]) -> dict[str, str]:
     return {
-        "paper": f"{row['backbone']}, {benchmark_label(row['benchmark'])}",
-        "experts": f"{CRITERION_LABELS[row['criterion']]}, {row['share']:.0%}",
+        "experts": f"{CRITERION_LABELS[row['criterion']]} {row['share']:.0%}",
         "decoder": arm_label(row["mode"], row["distilled"]),
-        "accuracy": f"{row['accuracy']:.3f}",
+        "measured on": f"{row['backbone']}, {benchmark_label(row['benchmark'])}",
+        "paper": f"{row['accuracy']:.3f}",
         "minus full": f"{row['accuracy'] - row['full']:+.3f}",
     }
 

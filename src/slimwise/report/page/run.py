@@ -80,7 +80,8 @@ def _facts(accuracies: pd.DataFrame, record: Source) -> dict[str, str]:
     shown = reported(accuracies)
     return {
         "backbone": str(shown["backbone"].iloc[0]),
-        "decoding": f"{shown['decoding'].iloc[0]}, {shown['runs'].max()} runs",
+        "decoding": str(shown["decoding"].iloc[0]),
+        "runs": str(shown["runs"].max()),
         "measured on": ", ".join(shown["hardware"].unique()),
         "date": record.provenance.date[:10],
         "commit": record.provenance.commit[:12],
