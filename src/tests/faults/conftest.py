@@ -39,7 +39,7 @@ class Fault:
 
 
 @pytest.fixture
-def fault() -> Callable[[str, str], AbstractContextManager[Fault]]:
+def fault(clone: ScratchClone) -> Callable[[str, str], AbstractContextManager[Fault]]:
     """A function that opens a row; it passes if its block does, and is written either way."""
 
     @contextmanager
@@ -52,16 +52,16 @@ def fault() -> Callable[[str, str], AbstractContextManager[Fault]]:
             row.seen = f"{row.seen} FAILED: {failure}"[:500]
             raise
         finally:
-            _write(row)
+            _write(row, clone.commit)
 
     return opened
 
 
-def _write(row: Fault) -> None:
+def _write(row: Fault, commit: str) -> None:
     """Put the row in the place of the one that an earlier session wrote of the fault."""
     path = StudyPaths.of("faults", ROOT / "results").table("faults")
     here = current_provenance()
-    origin = {"commit": here.commit, "date": here.date, "hardware": here.hardware}
+    origin = {"commit": commit, "date": here.date, "hardware": here.hardware}
     rows = pd.DataFrame([asdict(row) | origin])
     if path.is_file():
         earlier = read_table(path, _COLUMNS)

@@ -82,6 +82,14 @@ class ScratchClone:
     def paths(self) -> StudyPaths:
         return StudyPaths.of("smoke", self.root / "results")
 
+    @property
+    def commit(self) -> str:
+        """What the clone's code is, which the faults are put into."""
+        asked = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=self.root, capture_output=True, text=True, check=True
+        )
+        return asked.stdout.strip()
+
     def start(self, *words: str | Path) -> LiveRun:
         """The smoke study, or the files of it that the words name."""
         named = [self._relative(word) for word in words]
