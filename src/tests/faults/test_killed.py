@@ -88,12 +88,14 @@ def test_a_terminated_engine_ends_its_jobs_first(clone, pruned_answers, answerin
         row.mended_by(clone.run(pruned_answers))
 
 
-def test_a_second_engine_is_refused_and_the_first_goes_on(clone, pruned_answers, answering, fault):
+def test_a_second_engine_is_refused_and_the_first_goes_on(clone, pruned_answers, fault):
     expected = "the second is refused and disturbs nothing; the first finishes"
     with fault("two engines on one results folder", expected) as row:
+        running = clone.start(pruned_answers)
+        clone.wait_for_processes(_STAGE)
         second = clone.run(pruned_answers)
         assert second.status != 0
         row.message = second.line("another run")
-        first = answering.finished()
+        first = running.finished()
         row.seen = f"second: status {second.status}; first: status {first.status}"
         row.mended_by(clone.run(pruned_answers))
