@@ -1,11 +1,11 @@
 """A headless Chromium, spoken to by the DevTools protocol over two pipes."""
 
-import base64
 import itertools
 import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -51,8 +51,8 @@ class Tab:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", features=features)
         self.call("Page.navigate", url=path.resolve().as_uri())
-        while self._next().get("method") != "Page.loadEventFired":
-            pass
+        while self.run("document.readyState") != "complete":
+            time.sleep(0.01)
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page."""
@@ -65,10 +65,6 @@ class Tab:
         for kind in ("keyDown", "keyUp"):
             words = {"type": kind, "key": key, "windowsVirtualKeyCode": _KEY_CODES[key]}
             self.call("Input.dispatchKeyEvent", **words, **({"text": text} if text else {}))
-
-    def screenshot(self, path: Path) -> None:
-        """The window as a PNG file."""
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
     def _next(self) -> dict[str, Any]:
         text = bytearray()

@@ -32,9 +32,9 @@ _CONTRASTS = """(() => {
 })()"""
 
 
-@pytest.fixture
-def tab(tmp_path):
-    with browser_tab(tmp_path / "profile") as tab:
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory):
+    with browser_tab(tmp_path_factory.mktemp("profile")) as tab:
         yield tab
 
 
