@@ -87,7 +87,8 @@ def plain_table(
     """Any table from its cells of text: columns that say one thing throughout become a note."""
     shown = cells.drop(columns=[name for name in PROVENANCE_COLUMNS if name in cells])
     same = [name for name in map(str, shown) if len(shown) > 1 and shown[name].nunique() == 1]
-    told = "; ".join(f"{_words(name)}: {shown[name].iloc[0]}" for name in same)
+    constants = [(name, _rounded(shown[name]).iloc[0]) for name in same]
+    told = "; ".join(f"{_words(name)}: {value}" for name, value in constants if value)
     varied = shown.drop(columns=same).apply(_rounded)
     numbers = [name for name in map(str, varied) if varied[name].map(_is_number_or_empty).all()]
     only = grid(varied, numbers, origins)

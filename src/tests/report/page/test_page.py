@@ -138,6 +138,7 @@ def test_numbers_of_a_column_have_equally_many_decimals():
             "batch": ["1", "64"],
             "share": ["0.0625", "1"],
             "ms": ["", "58.864"],
+            "faults": ["", ""],
         }
     )
     table = plain_table("anchor", "Title", cells, [None, None])
