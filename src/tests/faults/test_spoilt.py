@@ -61,6 +61,12 @@ def test_spoilt_scores_are_refused_and_made_again(clone, fault, damage):
         assert read_keep_set(keep_set) == kept
 
 
+def _settle(clone: ScratchClone, file: Path) -> None:
+    """Make the file and what it is made of, or a rerun would replace what is spoilt next."""
+    settled = clone.run(file)
+    assert settled.status == 0, settled.output
+
+
 _SPOILT_INPUTS: dict[str, Callable[[ScratchClone], tuple[Path, Path]]] = {
     "routing_stats.safetensors": lambda clone: (
         clone.paths.routing_stats,
@@ -81,6 +87,7 @@ _SPOILT_INPUTS: dict[str, Callable[[ScratchClone], tuple[Path, Path]]] = {
 @pytest.mark.parametrize("name", _SPOILT_INPUTS)
 def test_a_spoilt_input_is_refused(clone, fault, name):
     spoilt, made_of_it = _SPOILT_INPUTS[name](clone)
+    _settle(clone, made_of_it)
     with fault(f"half a file: {name}", "refused by name; nothing is made of it") as row:
         good = spoilt.read_bytes()
         earlier = made_of_it.stat().st_mtime_ns
@@ -96,6 +103,7 @@ def test_a_spoilt_input_is_refused(clone, fault, name):
 
 def test_a_checkpoint_that_changed_is_not_served(clone, pruned_answers, fault):
     folder = clone.paths.checkpoint("reap-m32").parent
+    _settle(clone, folder / "manifest.json")
     with fault("a flipped byte: weights of a checkpoint", "refused before a server starts") as row:
         weights = next(folder.glob("*.safetensors"))
         good = weights.read_bytes()
@@ -110,6 +118,7 @@ def test_a_checkpoint_that_changed_is_not_served(clone, pruned_answers, fault):
 
 def test_a_foreign_file_in_a_checkpoint_is_named(clone, pruned_answers, fault):
     folder = clone.paths.checkpoint("reap-m32").parent
+    _settle(clone, folder / "manifest.json")
     with fault("a foreign file in an output folder", "refused by name, not deleted") as row:
         foreign = folder / "notes.txt"
         foreign.write_text("mine")
