@@ -1,7 +1,9 @@
 import fcntl
 import importlib.util
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,19 @@ def test_further_words_go_to_the_program(launch, monkeypatch, command, module):
         launch.main()
     assert became[:2] == ["-m", module]
     assert became[-2:] == ["--mode", "full"]
+
+
+def test_results_from_the_future_are_dated_back(launch, capsys):
+    results = launch.ROOT / "results" / "study"
+    results.mkdir(parents=True)
+    for name, moved_s in (("old", -99), ("new", 99)):
+        (results / name).touch()
+        moved = time.time() + moved_s
+        os.utime(results / name, (moved, moved))
+    launch._date_back()
+    assert (results / "old").stat().st_mtime < time.time() - 90
+    assert time.time() - 9 < (results / "new").stat().st_mtime <= time.time()
+    assert "dated back 1 results" in capsys.readouterr().err
 
 
 def test_an_old_python_is_told_so(launch, monkeypatch):
