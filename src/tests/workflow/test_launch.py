@@ -140,7 +140,7 @@ def test_results_from_the_future_are_dated_back(launch, capsys):
     launch._date_back()
     assert (results / "old").stat().st_mtime < time.time() - 90
     assert time.time() - 9 < (results / "new").stat().st_mtime <= time.time()
-    assert "dated back 1 results" in capsys.readouterr().err
+    assert "1 results were dated in the future" in capsys.readouterr().err
 
 
 def test_an_old_python_is_told_so(launch, monkeypatch):
