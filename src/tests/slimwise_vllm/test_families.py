@@ -6,7 +6,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-FAMILIES = ("qwen3_moe", "qwen2_moe", "olmoe", "gemma4", "qwen3_5_moe")
+FAMILIES = ("qwen3_moe", "qwen2_moe", "olmoe", "mixtral", "gemma4", "qwen3_5_moe")
 HYBRID = FAMILIES[-1]
 TOLERANCE = 1e-4
 """float32, four layers, sums in another order."""

@@ -52,6 +52,11 @@ def _config(family: str) -> Any:
         case "olmoe":
             sizes = {**_SIZES, "intermediate_size": 64}
             return transformers.OlmoeConfig(**sizes)
+        case "mixtral":
+            sizes = {key: _SIZES[key] for key in _SIZES if key != "num_experts"}
+            return transformers.MixtralConfig(
+                **sizes, num_local_experts=NUM_EXPERTS, intermediate_size=64
+            )
         case "gemma4":
             sizes = {key: value for key, value in _SIZES.items() if key != "num_experts_per_tok"}
             sizes |= {"enable_moe_block": True, "top_k_experts": TOP_K, "global_head_dim": 64}
