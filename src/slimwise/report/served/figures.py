@@ -55,7 +55,7 @@ def draw_throughput_figures(config: ReportConfig, *, tables: Path, out: Path) ->
     def read(name: str, columns: tuple[str, ...]) -> pd.DataFrame:
         return read_table(tables / f"{name}.csv", columns)
 
-    served = sound(read("throughput", SERVED_COLUMNS))
+    served = read("throughput", SERVED_COLUMNS)
     ratios = read("ratio_at_target", RATIO_COLUMNS)
     both = reported(read("accuracy_and_throughput", TRADE_OFF_COLUMNS))
     prefill = read("prefill_throughput", SERVED_PREFILL_COLUMNS)
@@ -63,7 +63,7 @@ def draw_throughput_figures(config: ReportConfig, *, tables: Path, out: Path) ->
     figures = {
         "figure_1b": draw_trade_off(both),
         "prefill_throughput": draw_prefill(prefill),
-        "throughput": draw_served(served, ratios),
+        "throughput": draw_served(sound(served), ratios),
     }
     captions = _captions(served, both, target)
     assert captions.keys() == figures.keys()
@@ -80,10 +80,12 @@ def draw_served(served: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
     """
     counts = sorted(served["num_kept"].unique(), reverse=True)
     shown = {title: each for title, each in _PANELS.items() if each in set(served["weights"])}
+    if not shown:
+        return note_figure("no pruned decoder was swept, or none without faults")
     with house_style():
         figure = Figure(figsize=(PAGE_WIDTH_IN, _HEIGHT_IN), layout="constrained")
-        panels = figure.subplots(1, max(len(shown), 1), sharex=True, sharey=True, squeeze=False)[0]
-        for axes, (title, weights) in zip(panels, shown.items(), strict=False):
+        panels = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, (title, weights) in zip(panels, shown.items(), strict=True):
             axes.set_title(title)
             _draw_curves(axes, served[served["weights"].isin([Weights.FULL, weights])], counts)
             mark_target(axes, ratios[ratios["weights"] == weights], counts)

@@ -165,6 +165,13 @@ def test_a_target_that_no_load_reaches_gives_empty_tables_and_a_note(written):
     assert "no load reaches the target" in figure
 
 
+def test_a_sweep_whose_every_row_has_faults_is_drawn_as_a_note(written, rows):
+    for row in rows:
+        row["faults"] = "3 preemptions"
+    figure = (written(50).parent / "80_figures" / "throughput.svg").read_text()
+    assert "none without faults" in figure
+
+
 def test_every_figure_has_a_caption(written):
     folder = written(50).parent / "80_figures"
     captions = read_captions(folder / "throughput_captions.json")
