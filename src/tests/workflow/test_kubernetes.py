@@ -24,11 +24,10 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Answers(BaseHTTPRequestHandler):
-    server: _Server
-
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path.endswith("/jobs"):
+            assert isinstance(self.server, _Server)
             self.server.jobs.append(body)
         self._answer(body)
 
@@ -41,7 +40,7 @@ class _Answers(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         self._answer({"kind": "Status", "status": "Success"})
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:
         """Nothing: the test's output is the engine's."""
 
     def _answer(self, body: dict[str, Any]) -> None:
