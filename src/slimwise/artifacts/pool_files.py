@@ -1,7 +1,8 @@
 """The files that make an expert pool of a server with several. Torch-free."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -23,6 +24,12 @@ class PoolFiles(BaseModel):
     @classmethod
     def _a_path_is_a_keep_set(cls, value: Any) -> Any:
         return {"keep_set": value} if isinstance(value, str | Path) else value
+
+    @classmethod
+    def of(cls, files: Sequence[Path]) -> Self:
+        """Of the keep set and, if anything was trained, its manifest, in that order."""
+        keep_set, *trained = (path.resolve() for path in files)
+        return cls(keep_set=keep_set, trained=trained[0] if trained else None)
 
     @property
     def trained_folder(self) -> Path | None:

@@ -76,13 +76,12 @@ def served_decoder(
 
 
 def _pool_files(decoder: DecoderId, paths: Sequence[Path]) -> PoolFiles:
-    keep_set, *trained = [path.resolve() for path in paths]
-    if len(trained) != (decoder.distilled is not Distillation.NONE):
+    if len(paths) != 1 + (decoder.distilled is not Distillation.NONE):
         raise ConfigError(
             f"the pool of decoder {decoder} was given {len(paths)} files: it takes a keep set and, "
             "if the decoder is distilled, the manifest of what was trained."
         )
-    return PoolFiles(keep_set=keep_set, trained=trained[0] if trained else None)
+    return PoolFiles.of(paths)
 
 
 def _checkpoint_folder(manifest: Path) -> Path:

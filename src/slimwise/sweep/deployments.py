@@ -89,9 +89,8 @@ def swept_decoder(
     own = full if decoder.is_full or is_pool else ServedModel(files[0].parent.resolve())
     arm = SweptArm(_mode(decoder, placement), None, decoder.num_kept or record.shape.num_experts)
     if is_pool:
-        keep_set, *trained = (path.resolve() for path in files)
-        pool = PoolFiles(keep_set=keep_set, trained=trained[0] if trained else None)
-        own, arm = replace(full, pools={str(decoder): pool}), replace(arm, pool=str(decoder))
+        own = replace(full, pools={str(decoder): PoolFiles.of(files)})
+        arm = replace(arm, pool=str(decoder))
     model, decode = (full, own) if placement is Placement.APART else (own, None)
     return Swept(
         f"{decoder}{placement}", record.name, _REAL, model, decode, full.folder, arms=(arm,)
