@@ -58,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Build the environment where it is missing, then run what is asked in it.",
         epilog="Further words go to snakemake (run), pytest (test) or the slimwise command.",
         allow_abbrev=False,
+        # Behind a command, the help asked for is that of the program that it becomes.
+        add_help=sys.argv[1:2] in (["-h"], ["--help"]),
     )
     parser.add_argument("command", choices=["run", "test", "slimwise"])
     parser.add_argument(

@@ -150,6 +150,13 @@ def test_an_old_python_is_told_so(launch, monkeypatch):
         launch.main()
 
 
+def test_help_behind_a_command_is_that_of_the_program(launch, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["launch.py", "slimwise", "serve", "--help"])
+    arguments, words = launch._parser().parse_known_args()
+    assert arguments.command == "slimwise"
+    assert words == ["serve", "--help"]
+
+
 def test_help_needs_no_environment():
     outcome = subprocess.run(
         [sys.executable, str(LAUNCH), "--help"], capture_output=True, text=True, check=True
