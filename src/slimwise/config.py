@@ -2,15 +2,16 @@
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeGuard, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
+from slimwise.benchmarks.registry import benchmark_named
 from slimwise.calibrate.config import CalibrationConfig
-from slimwise.core.vocabulary import DecoderId, Distillation, ServingMode
+from slimwise.core.vocabulary import DecoderId, Decoding, Distillation, ServingMode
 from slimwise.cross_check.config import CrossCheckConfig
 from slimwise.distill.config import DistillationConfig
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
@@ -25,10 +26,11 @@ from slimwise.resources import ResourceConfig
 from slimwise.score.config import ScoreConfig
 from slimwise.select.config import SelectionConfig
 from slimwise.stage_config import StageConfig
-from slimwise.sweep.config import SweepConfig
+from slimwise.sweep.config import SweepConfig, SweptDecoder
 from slimwise.train.config import TrainConfig
 
 Slice = TypeVar("Slice", bound=StageConfig)
+Named = TypeVar("Named")
 
 
 class StudyConfig(StageConfig):
@@ -107,14 +109,18 @@ class StudyConfig(StageConfig):
                 f"evaluation.budget_tokens = {self.evaluation.budget_tokens} leaves no room for a "
                 f"prompt in serving.max_model_len_tokens = {self.serving.max_model_len_tokens}"
             )
+        self._check_distillation()
         self._check_evaluation()
         self._check_throughput()
         self._check_cross_check()
-        self._check_distillation()
         return self
 
     def _check_evaluation(self) -> None:
         asked = self.evaluation
+        for name in asked.benchmarks:
+            benchmark_named(name)
+        if not asked.greedy and not asked.sampled_runs:
+            raise ValueError("evaluation asks nothing: set greedy, or sampled_runs to 1 or more")
         if asked.floor_items is not None and asked.floor_items < asked.num_items:
             raise ValueError(
                 f"evaluation.floor_items = {asked.floor_items} is below evaluation.num_items = "
@@ -138,12 +144,21 @@ class StudyConfig(StageConfig):
     def _check_throughput(self) -> None:
         asked = self.throughput
         known = [*self.decoders(), *self.distilled_decoders()]
-        for swept in asked.swept_decoders():
-            if swept.decoder not in known:
+        swept = [
+            each.decoder
+            for each in _parsed("throughput.decoders", asked.decoders, SweptDecoder.parse)
+        ]
+        for decoder in swept:
+            if decoder not in known:
                 raise ValueError(
-                    f"throughput.decoders names {swept.decoder}, which is none of the study's "
+                    f"throughput.decoders names {decoder}, which is none of the study's "
                     f"decoders: {', '.join(map(str, known))}"
                 )
+        if swept and DecoderId() not in swept:
+            raise ValueError(
+                f"throughput.decoders ({', '.join(asked.decoders)}) lacks full, which others are "
+                "compared with"
+            )
         longest = asked.prompt_tokens + asked.output_tokens
         if asked.decoders and longest > self.serving.max_model_len_tokens:
             raise ValueError(
@@ -160,11 +175,12 @@ class StudyConfig(StageConfig):
                     f"answers: add it to evaluation.benchmarks ({', '.join(asked.benchmarks)}) "
                     "and set evaluation.greedy"
                 )
-        if checked.benchmarks and checked.num_items > asked.num_items:
-            raise ValueError(
-                f"cross_check.num_items = {checked.num_items} is above evaluation.num_items = "
-                f"{asked.num_items}"
-            )
+            num_asked = asked.items_asked(name, Decoding.GREEDY)
+            if checked.num_items > num_asked:
+                raise ValueError(
+                    f"cross_check.num_items = {checked.num_items} is above the items that "
+                    f"evaluation asks of {name}, {num_asked}"
+                )
 
     def _check_distillation(self) -> None:
         for key in ("criteria", "num_kept"):
@@ -183,7 +199,7 @@ class StudyConfig(StageConfig):
                 "distillation.decoders and distillation.rules both say what is distilled: give one"
             )
         pruned = self.decoders()
-        for decoder in map(DecoderId.parse, named):
+        for decoder in _parsed("distillation.decoders", named, DecoderId.parse):
             is_distilled = decoder.distilled is not Distillation.NONE
             if not is_distilled or replace(decoder, distilled=Distillation.NONE) not in pruned:
                 raise ValueError(
@@ -227,6 +243,14 @@ class StudyConfig(StageConfig):
     def disaggregated_decoders(self) -> tuple[DecoderId, ...]:
         """The decoders that are asked with prefill and decode apart."""
         return tuple(map(DecoderId.parse, self.evaluation.disaggregated_decoders))
+
+
+def _parsed(key: str, names: Sequence[str], parse: Callable[[str], Named]) -> Sequence[Named]:
+    """What the names of that key say; ValueError names the key of one that says nothing."""
+    try:
+        return [parse(name) for name in names]
+    except ConfigError as failure:
+        raise ValueError(f"{key}: {failure}") from failure
 
 
 def load_study(raw: Mapping[str, Any]) -> StudyConfig:

@@ -1,9 +1,24 @@
 """The base of every stage's slice of the configuration."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+_COMMAND_LINE = "_args"
 
 
 class StageConfig(BaseModel):
     """A frozen slice that refuses unknown keys; descriptions give unit and source."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="after")
+    def _lists_name_everything_once(self) -> Self:
+        """What is named twice would be measured twice, and told apart by nothing."""
+        for key, values in self:
+            if not isinstance(values, tuple) or key.endswith(_COMMAND_LINE):
+                continue
+            for index, value in enumerate(values):
+                if value in values[:index]:
+                    raise ValueError(f"{key} names {value} twice: leave one out")
+        return self

@@ -68,12 +68,46 @@ def test_one_decoders_slice_ignores_the_others():
             "disaggregated_decoders names reap-m16, which is none of the study's pruned decoders: "
             "reap-m32",
         ),
+        ({"selection": {"num_kept": [32, 16, 32]}}, "selection: num_kept names 32 twice"),
+        ({"evaluation": {"distilled_modes": ["pruned"] * 2}}, "distilled_modes names pruned twice"),
+        (
+            {"evaluation": {"benchmarks": ["mini_maths", "mini_cod"]}},
+            "evaluation.benchmarks: 'mini_cod' is not a benchmark; did you mean mini_code",
+        ),
+        (
+            {
+                "backbone": {"accuracy_floors": {}},
+                "evaluation": {"greedy": False, "sampled_runs": 0},
+            },
+            "evaluation asks nothing: set greedy, or sampled_runs to 1 or more",
+        ),
+        (
+            {"backbone": {"accuracy_floors": {"mini_maths": 98}}},
+            "accuracy_floors.mini_maths = 98: Input should be less than or equal to 1",
+        ),
+        (
+            {"throughput": {"decoders": ["full", "rea-m32"]}},
+            "throughput.decoders: decoder 'rea-m32'",
+        ),
+        (
+            {"throughput": {"decoders": ["reap-m32"]}},
+            "throughput.decoders (reap-m32) lacks full, which others are compared with",
+        ),
+        (
+            {"distillation": {"rules": [], "decoders": ["reap-m32-kd_one"]}},
+            "distillation.decoders: decoder 'reap-m32-kd_one': split rule 'one'",
+        ),
     ],
 )
 def test_a_refusal_names_key_value_and_limit(changes, reason):
     with pytest.raises(ConfigError) as refusal:
         load_study(_smoke(**changes))
     assert reason in str(refusal.value)
+
+
+def test_words_of_a_command_line_may_be_repeated():
+    arguments = ["--override", "a", "--override", "b"]
+    assert len(load_study(_smoke(serving={"extra_args": arguments})).serving.extra_args) == 4
 
 
 def test_a_missing_key_is_named_without_the_rest_of_the_input():

@@ -1,5 +1,7 @@
 """Which model the study prunes."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from slimwise.stage_config import StageConfig
@@ -16,7 +18,7 @@ class BackboneConfig(StageConfig):
         default=None, description="Hub revision; the default branch if null."
     )
     name: str = Field(description="Backbone's name in tables.")
-    accuracy_floors: dict[str, float] = Field(
+    accuracy_floors: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
         default_factory=dict,
         description="Least greedy accuracy of the full model, fraction by benchmark, below which "
         "the study prunes nothing.",
