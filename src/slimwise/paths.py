@@ -10,6 +10,8 @@ EMBEDDED_CHECKPOINT = Path("src/slimwise/backbones/mini/checkpoint")
 PAPER_RESULTS = Path("src/slimwise/report/paper/evaluation.csv")
 PAPER_THROUGHPUT = Path("src/slimwise/report/paper/throughput.csv")
 EMBEDDED_DISTILLED = Path("src/slimwise/backbones/mini/distilled")
+MODEL_FILES = ("*.json", "*.safetensors", "*.jinja", "*.txt", "*.model")
+"""What of a model's folder shapes its answers: configuration, weights, chat template, tokenizer."""
 MEASURED_STUDY = "h200"
 """The folder of what was measured on a GPU, whose rows are committed."""
 MEASUREMENT_SETTINGS = Path("config/h200")
@@ -198,7 +200,5 @@ class StudyPaths:
         """Files whose change means another backbone; none for a hub id, fixed by its revision."""
         if model == "trained":
             return [self.trained_backbone / "manifest.json"]
-        folder = EMBEDDED_CHECKPOINT if model == "embedded" else Path(model)
-        if not folder.is_dir():
-            return []
-        return [folder / "config.json", *sorted(folder.glob("*.safetensors"))]
+        folder = EMBEDDED_CHECKPOINT if model == "embedded" else Path(model).expanduser()
+        return sorted(path for pattern in MODEL_FILES for path in folder.glob(pattern))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from slimwise.errors import BackboneError, ConfigError
 from slimwise.inspect.config import BackboneConfig
+from slimwise.paths import MODEL_FILES
 
 _PATH_STARTS = ("/", ".", "~")
-_MODEL_FILES = ("*.json", "*.safetensors", "*.jinja", "*.txt", "*.model")
 
 
 def model_folder(config: BackboneConfig, trained: Path | None) -> Path:
@@ -32,7 +32,7 @@ def _from_hub(model: str, revision: str | None) -> Path:
     from huggingface_hub.errors import HFValidationError
 
     try:
-        return Path(snapshot_download(model, revision=revision, allow_patterns=list(_MODEL_FILES)))
+        return Path(snapshot_download(model, revision=revision, allow_patterns=list(MODEL_FILES)))
     # Every failure of the hub's client is one of these: its HTTP errors are OSErrors.
     except (OSError, HFValidationError) as failure:
         reason = str(failure).strip().splitlines()[0]
