@@ -8,6 +8,7 @@ import functools
 import importlib
 import logging
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from slimwise.errors import ConfigError
@@ -29,18 +30,19 @@ def register() -> None:
         from vllm.v1.engine.input_processor import InputProcessor
         from vllm.v1.worker.worker_base import WorkerWrapperBase
 
-        from slimwise_vllm.prefix_cache import salt_block_hashes
+        from slimwise_vllm.prefix_cache import HASH_KEYS, HASHING_MODULES, with_pool_salt
 
         _wrap(InputProcessor, "__init__", _with_chooser)
         _wrap(InputProcessor, "process_inputs", _with_assigned_pools)
         _wrap(WorkerWrapperBase, "init_device", _with_bound_worker)
-        salt_block_hashes()
+        for module in HASHING_MODULES:
+            _wrap(importlib.import_module(module), HASH_KEYS, with_pool_salt)
     except Exception:
         _log.exception("the slimwise plugin could not be registered with this vLLM")
         raise
 
 
-def _wrap(holder: type, name: str, wrapper: Callable[[Any], Any]) -> None:
+def _wrap(holder: type | ModuleType, name: str, wrapper: Callable[[Any], Any]) -> None:
     original = getattr(holder, name)
     if not hasattr(original, _ORIGINAL):
         wrapped = functools.wraps(original)(wrapper(original))

@@ -3,15 +3,15 @@
 Hashes are chained, so a block's hash also answers for the pools of everything before it.
 """
 
-import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 from slimwise_vllm.request_pools import AssignedPools, assigned_pools
 
 HashKeys = tuple[tuple[Any, ...] | None, int]
-_FUNCTION = "generate_block_hash_extra_keys"
+HASH_KEYS = "generate_block_hash_extra_keys"
+HASHING_MODULES = ("vllm.v1.core.kv_cache_utils", "vllm.v1.core.block_pool")
+"""Of vLLM, with the function of that name; the second hashes the blocks of KV events with it."""
 _TAG = "slimwise"
 
 
@@ -35,7 +35,6 @@ def pool_salt(
 def with_pool_salt(hash_keys: Callable[..., HashKeys]) -> Callable[..., HashKeys]:
     """vLLM's hash keys of a block, followed by the salt of its pools if there is one."""
 
-    @functools.wraps(hash_keys)
     def salted(request: Any, start: int, end: int, *args: Any, **kwargs: Any) -> HashKeys:
         keys, next_item = hash_keys(request, start, end, *args, **kwargs)
         assigned = assigned_pools(request.sampling_params)
@@ -43,15 +42,3 @@ def with_pool_salt(hash_keys: Callable[..., HashKeys]) -> Callable[..., HashKeys
         return ((*(keys or ()), salt) if salt else keys), next_item
 
     return salted
-
-
-def salt_block_hashes() -> None:
-    """Salt the hashes that vLLM makes in this process; requests without pools keep theirs."""
-    module = importlib.import_module("vllm.v1.core.kv_cache_utils")
-    original = getattr(module, _FUNCTION)
-    if hasattr(original, "__wrapped__"):
-        return
-    salted = with_pool_salt(original)
-    # block_pool holds the function under its own name, and hashes KV events with it.
-    for holder in (module, importlib.import_module("vllm.v1.core.block_pool")):
-        setattr(holder, _FUNCTION, salted)
