@@ -30,7 +30,7 @@ COLUMNS = {
     "attempts": "int64",
     "reference": "str",
 }
-"""content is the assistant turn; where thought_split, its thought stands in reasoning instead.
+"""content is the assistant turn; where thought_split, its thought, if any, stands in reasoning.
 
 tool_calls is JSON: [{"name", "arguments" (text)}]. latency is that of the attempt which succeeded,
 in seconds. reference is the item's, as JSON text.

@@ -24,11 +24,11 @@ def ask_questions(
     limits: AskingLimits,
     *,
     served: ServedDecoder,
-    splits_thoughts: bool,
+    thoughts_in_text: bool,
 ) -> None:
     """Append the answer to every question to the log; EngineError as ask_all raises it.
 
-    splits_thoughts says that the server has a reasoning parser.
+    thoughts_in_text says that an answer's text begins with its thought.
     """
     start = time.monotonic()
     num_tokens = 0
@@ -39,7 +39,7 @@ def ask_questions(
         def save(index: int, answer: ChatAnswer) -> None:
             nonlocal num_tokens
             question = questions[index]
-            row = _row(question, answer, splits_thoughts=splits_thoughts)
+            row = _row(question, answer, thoughts_in_text=thoughts_in_text)
             origin = {"decoder": str(served.decoder), "deployment": served.deployment}
             log.append(question.key, {**origin, **row})
             num_tokens += answer.completion_tokens
@@ -54,13 +54,13 @@ def ask_questions(
     )
 
 
-def _row(question: Question, answer: ChatAnswer, *, splits_thoughts: bool) -> Row:
+def _row(question: Question, answer: ChatAnswer, *, thoughts_in_text: bool) -> Row:
     return {
         **question.key._asdict(),
         "seed": question.request.seed,
         "content": answer.content,
         "reasoning": answer.reasoning,
-        "thought_split": splits_thoughts,
+        "thought_split": not thoughts_in_text,
         "tool_calls": json.dumps(answer.tool_calls),
         "finish_reason": answer.finish_reason,
         "prompt_tokens": answer.prompt_tokens,

@@ -22,7 +22,7 @@ from slimwise.generate.answer_log import AnswerLog
 from slimwise.generate.asking import ask_questions
 from slimwise.generate.checks import check_prompts_fit
 from slimwise.generate.config import EvaluationConfig
-from slimwise.generate.parsers import model_parsers, with_parsers
+from slimwise.generate.parsers import model_parsers, thoughts_in_text, with_parsers
 from slimwise.generate.questions import (
     Question,
     ServerTraits,
@@ -77,19 +77,19 @@ def run(
             if pending:
                 with _server(plan, disaggregation, folder) as base_url:
                     asking = base_url, pending, log, _limits(config, plan.serving)
-                    ask_questions(*asking, served=served, splits_thoughts=plan.splits_thoughts)
+                    ask_questions(*asking, served=served, thoughts_in_text=plan.thoughts_in_text)
             provenance = current_provenance(data_origins(config))
             write_samples(out, _sample_batches(plan.asked, log), provenance)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What one decoder is asked, and how its server is started; parsers may split off thoughts."""
+    """What one decoder is asked, and how its server is started and answers."""
 
     served: ServedDecoder
     serving: ServingConfig
     asked: Sequence[Question]
-    splits_thoughts: bool
+    thoughts_in_text: bool
 
 
 def _plan(config: EvaluationConfig, served: ServedDecoder, serving: ServingConfig) -> _Plan:
@@ -99,7 +99,7 @@ def _plan(config: EvaluationConfig, served: ServedDecoder, serving: ServingConfi
     asked = questions(config, served.modes, server)
     parsing = with_parsers(serving, parsers)
     check_prompts_fit(asked, parsing, served.model)
-    return _Plan(served, parsing, asked, parsers is not None)
+    return _Plan(served, parsing, asked, thoughts_in_text(served.model))
 
 
 def _limits(config: EvaluationConfig, serving: ServingConfig) -> AskingLimits:
