@@ -8,6 +8,8 @@ from slimwise.core.vocabulary import ServingMode
 from slimwise.engine.command import SERVED_NAME
 from slimwise.errors import EngineError
 
+_CALLED, _BUDGET_REACHED = "tool_calls", "length"
+
 
 @dataclass(frozen=True)
 class ChatRequest:
@@ -74,8 +76,8 @@ def request_body(request: ChatRequest) -> dict[str, Any]:
     return body
 
 
-def chat_answer(reply: Any, *, latency_s: float, attempts: int) -> ChatAnswer:
-    """The answer in a server's JSON; EngineError if that is no chat completion."""
+def chat_answer(reply: Any, request: ChatRequest, *, latency_s: float, attempts: int) -> ChatAnswer:
+    """The answer to the request in a server's JSON; EngineError if that is no chat completion."""
     try:
         choice, usage = reply["choices"][0], reply["usage"]
         message = choice["message"]
@@ -87,7 +89,7 @@ def chat_answer(reply: Any, *, latency_s: float, attempts: int) -> ChatAnswer:
             tool_calls=tuple(
                 {key: _text(call[key]) for key in ("name", "arguments")} for call in calls
             ),
-            finish_reason=choice["finish_reason"],
+            finish_reason=_finish_reason(choice, usage, request),
             prompt_tokens=usage["prompt_tokens"],
             completion_tokens=usage["completion_tokens"],
             latency_s=latency_s,
@@ -97,6 +99,16 @@ def chat_answer(reply: Any, *, latency_s: float, attempts: int) -> ChatAnswer:
         raise EngineError(
             f"the server's reply is no chat completion ({failure!r}): {str(reply)[:500]}"
         ) from failure
+
+
+def _finish_reason(
+    choice: Mapping[str, Any], usage: Mapping[str, int], request: ChatRequest
+) -> str:
+    told = choice["finish_reason"]
+    # A server says so of every answer with a call in it, those that the budget cut too.
+    if told == _CALLED and usage["completion_tokens"] >= request.max_tokens:
+        return _BUDGET_REACHED
+    return told
 
 
 def _text(value: str | None) -> str:

@@ -136,7 +136,7 @@ class _Asker:
         except ValueError as failure:
             # A body that was cut off is bad JSON where its length was not announced.
             raise aiohttp.ClientPayloadError(f"the reply is not JSON: {failure}") from failure
-        return chat_answer(reply, latency_s=time.monotonic() - start, attempts=attempt)
+        return chat_answer(reply, request, latency_s=time.monotonic() - start, attempts=attempt)
 
     def _notice(self, *, is_gone: bool) -> None:
         if is_gone is self._is_gone:

@@ -8,13 +8,15 @@ TOOL = {"type": "function", "function": {"name": "add"}}
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2}
 
 
-def request(*tools, **changes) -> ChatRequest:
-    return ChatRequest([{"role": "user", "content": "1"}], tools, 1.0, 0.95, 32768, 5, **changes)
+def request(*tools, max_tokens: int = 32768, **changes) -> ChatRequest:
+    turn = {"role": "user", "content": "1"}
+    return ChatRequest([turn], tools, 1.0, 0.95, max_tokens, 5, **changes)
 
 
-def answer(message: dict, finish_reason: str = "stop"):
+def answer(message: dict, finish_reason: str = "stop", asked: ChatRequest | None = None):
     choices = [{"message": message, "finish_reason": finish_reason}]
-    return chat_answer({"choices": choices, "usage": USAGE}, latency_s=0.5, attempts=2)
+    reply = {"choices": choices, "usage": USAGE}
+    return chat_answer(reply, asked or request(), latency_s=0.5, attempts=2)
 
 
 def test_a_request_says_how_to_sample_and_nothing_that_ends_a_thought():
@@ -55,6 +57,16 @@ def test_the_thought_and_the_calls_are_kept_apart(key):
     assert (found.prompt_tokens, found.completion_tokens) == (3, 2)
 
 
+@pytest.mark.parametrize(
+    ("budget", "told", "found"),
+    [(2, "tool_calls", "length"), (3, "tool_calls", "tool_calls"), (2, "stop", "stop")],
+)
+def test_a_call_does_not_hide_that_the_budget_cut_its_answer(budget, told, found):
+    call = {"function": {"name": "add", "arguments": "{}"}}
+    asked = request(max_tokens=budget)
+    assert answer({"content": "", "tool_calls": [call]}, told, asked).finish_reason == found
+
+
 def test_text_without_its_code_points_can_be_stored():
     assert answer({"content": "a\ud83db"}).content.encode() == b"a?b"
 
@@ -64,4 +76,4 @@ def test_text_without_its_code_points_can_be_stored():
 )
 def test_a_reply_of_another_kind_is_refused(reply):
     with pytest.raises(EngineError, match="no chat completion"):
-        chat_answer(reply, latency_s=0.5, attempts=1)
+        chat_answer(reply, request(), latency_s=0.5, attempts=1)
