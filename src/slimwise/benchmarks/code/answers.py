@@ -10,7 +10,7 @@ from slimwise.backbones.mini.tasks.item import Verdict
 from slimwise.benchmarks.base import Answer, Grade
 from slimwise.benchmarks.code.assertions import assertion_findings
 from slimwise.benchmarks.code.grading import grade_program
-from slimwise.benchmarks.code.program import program_in
+from slimwise.benchmarks.code.program import program_in, with_preamble
 from slimwise.benchmarks.code.sandbox import ProgramLimits
 from slimwise.benchmarks.code.self_check import check_canonical
 from slimwise.benchmarks.settings import GradingLimits
@@ -36,7 +36,7 @@ def program_grader(
         program = program_in(answer.text, entry)
         if program is None:
             return Verdict(False, "", f"no code block defines {entry}")
-        source = f"{reference['preamble']}\n{program}"
+        source = with_preamble(reference["preamble"], program)
         verdict = grade_program(source, entry, reference["test"], allowed)
         findings = assertion_findings(source, reference["assertions"], allowed)
         return dataclasses.replace(verdict, extracted=program, findings=findings)

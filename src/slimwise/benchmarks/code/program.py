@@ -9,6 +9,8 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 
+_FUTURE = re.compile(r"^from __future__ import (?:\([^)]*\)|.*)\n?", re.MULTILINE)
+
 
 def program_in(text: str, entry: str) -> str | None:
     """The last fenced block that defines the entry point, or the whole text if it has no block.
@@ -23,3 +25,8 @@ def program_in(text: str, entry: str) -> str | None:
 def preamble_of(prompt: str, entry: str) -> str:
     """What a prompt defines before the function that it asks for: imports and helpers."""
     return re.split(rf"^def +{entry}\b", prompt, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def with_preamble(preamble: str, program: str) -> str:
+    """The program behind the preamble, but for imports from the future, which must come first."""
+    return "".join([*_FUTURE.findall(program), preamble, "\n", _FUTURE.sub("", program)])

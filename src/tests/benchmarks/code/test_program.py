@@ -1,6 +1,6 @@
 import pytest
 
-from slimwise.benchmarks.code.program import preamble_of, program_in
+from slimwise.benchmarks.code.program import preamble_of, program_in, with_preamble
 
 DRAFT = "```python\ndef area(r):\n    return 3 * r\n```\n"
 FINAL = "```python\ndef area(r):\n    return 3.14 * r * r\n```\n"
@@ -44,3 +44,11 @@ def test_helpers_and_imports_of_a_prompt_come_before_its_function():
         'import math\n\ndef square(x):\n    return x * x\n\ndef area(r):\n    """Of a disc."""\n'
     )
     assert preamble_of(prompt, "area") == ("import math\n\ndef square(x):\n    return x * x\n\n")
+
+
+@pytest.mark.parametrize("names", ["annotations", "(\n    annotations,\n    division,\n)"])
+def test_imports_from_the_future_stay_before_a_preamble(names):
+    program = f'"""Mine."""\nfrom __future__ import {names}\n\ndef area(r: Disc): return PI * r\n'
+    scope: dict = {}
+    exec(compile(with_preamble("PI = 3\n", program), "<answer>", "exec"), scope)
+    assert scope["area"](2) == 6
