@@ -1,8 +1,16 @@
 # REQUIRED INPUTS: h200/20_calibration/scoring_speed.jsonl, 40_checkpoints/export_speed.jsonl (of a
 #                  CPU), 50_distilled/distill_speed.jsonl and split_rules.jsonl,
 #                  60_serve/decode_steps.jsonl, tuned_decode.jsonl, long_context.jsonl,
-#                  disaggregated.jsonl and kernel_tuning.jsonl; all are committed, so that none of this needs a GPU.
+#                  disaggregated.jsonl and kernel_tuning.jsonl; all are committed, so that none of
+#                  this needs a GPU. 60_serve/throughput.jsonl, if there is one.
 # OUTPUTS: h200/80_tables/*.csv and *.md, 80_figures/. No study asks for them: name one to make all.
+# Of servers under load there may be none yet.
+SERVED_ROWS = [path for path in [measured.served_throughput] if path.is_file()]
+SERVED_TABLES = [
+    "served_throughput",
+    "served_ratio_at_target",
+    "served_prefill_throughput",
+]
 MEASURED_TABLES = expand(
     measured.table("{name}", "{suffix}"),
     name=[
@@ -23,6 +31,7 @@ MEASURED_TABLES = expand(
         "distill_speed",
         "export_speed",
         "split_rules",
+        *(SERVED_TABLES if SERVED_ROWS else []),
     ],
     suffix=["csv", "md"],
 )
@@ -34,6 +43,7 @@ MEASURED_FIGURES = expand(
         "coverage",
         "mask_overhead",
         "split_rules",
+        *(["served_throughput"] if SERVED_ROWS else []),
     ],
     suffix=study.report.figure_formats,
 )
@@ -52,6 +62,7 @@ rule write_measured_tables:
             measured.distill_speed,
             measured.export_speed,
             measured.split_rules,
+            *SERVED_ROWS,
         ],
         paper=PAPER_THROUGHPUT,
     output:

@@ -76,6 +76,31 @@ PREFILL_COLUMNS = (
     "spread_tokens_per_s",
     "engine",
 )
+SERVED_COLUMNS = (
+    *(name for name in THROUGHPUT_COLUMNS if name != "step_error_ms"),
+    "pool",
+    "ttft_ms",
+    "ttft_p99_ms",
+    "tpot_ms",
+    "tpot_p99_ms",
+    "output_tokens_per_s",
+    "num_requests",
+    "prompt_tokens",
+    "output_tokens",
+    "steady_s",
+    "gpus",
+    "kv_cache_tokens",
+    "kv_cache_share",
+    "preemptions",
+    "faults",
+)
+SERVED_PREFILL_COLUMNS = (
+    *(name for name in PREFILL_COLUMNS if name != "spread_tokens_per_s"),
+    "deployment",
+    "mode",
+    "routing",
+    "vllm",
+)
 CAPACITY_COLUMNS = (
     "backbone",
     "num_kept",

@@ -30,6 +30,25 @@ _RATIO = (
     "the time of a step."
 )
 _PAPER = "The paper's ratios are of 2 x A100."
+SERVED = (
+    "Requests of random prompts, all of one length, answered greedily and as long as asked, by "
+    "`vllm bench serve`. Batch, step and both rates are means over the part of a load in which the "
+    "whole batch decodes and no prompt is read, from the server's counters; times to the first "
+    "token and per output token are medians over requests, from first to last. Context is the "
+    "prompt and half of the answer."
+)
+SERVED_WEIGHTS = (
+    'Weights "full" are the full model, "full, masked" a pool of it, "exported" a checkpoint that '
+    "holds only kept experts, which is what decodes in a disaggregated deployment."
+)
+SERVED_PREFILL = (
+    "Prompt tokens a second of requests for a single token each, from the first request to the "
+    "last answer. Masked rows prune prefill too."
+)
+_SERVERS = (
+    "An engine is a server of the backbone's shape with random weights, bf16, CUDA graphs, no "
+    "torch.compile, one GPU."
+)
 
 NOTES = {
     "throughput": f"{_STEPS} {_WEIGHTS} {_ROUTING} {_KERNELS}",
@@ -86,6 +105,14 @@ NOTES = {
         "the whole run; time per output token without the first. Every decode server computed the "
         "last token of each prompt and no other. Throughput at the target is interpolated as in "
         f"ratio_at_target. {_KERNELS}"
+    ),
+    "served_throughput": f"{SERVED} {_SERVERS} {SERVED_WEIGHTS} {_ROUTING} {_KERNELS}",
+    "served_ratio_at_target": (
+        f"{_RATIO} The full model is that of a server without pools. {SERVED} {_SERVERS} "
+        f"{SERVED_WEIGHTS} {_ROUTING} {_KERNELS} {_PAPER}"
+    ),
+    "served_prefill_throughput": (
+        f"{SERVED_PREFILL} {_SERVERS} {SERVED_WEIGHTS} {_ROUTING} {_KERNELS}"
     ),
     "scoring_speed": (
         "Forward passes of the shape with random weights and random tokens, bf16, all layers, LM "

@@ -23,6 +23,8 @@ from slimwise.report.measured.columns import (
     PREFILL_COLUMNS,
     RATIO_COLUMNS,
     SCORING_SPEED_COLUMNS,
+    SERVED_COLUMNS,
+    SERVED_PREFILL_COLUMNS,
     SPLIT_RULE_COLUMNS,
     THROUGHPUT_COLUMNS,
 )
@@ -35,6 +37,11 @@ from slimwise.report.measured.decode_tables import (
 )
 from slimwise.report.measured.kernel_tuning import kernel_tuning_table
 from slimwise.report.measured.notes import NOTES
+from slimwise.report.measured.served import (
+    served_prefill_table,
+    served_ratio_table,
+    served_table,
+)
 from slimwise.report.measured.split_rules import split_rule_table
 from slimwise.report.measured.stage_speed import distillation_table, export_table, scoring_table
 from slimwise.report.measured.throughput import ratio_markdown, ratio_table, throughput_table
@@ -65,6 +72,7 @@ def write_measured_tables(
             ),
             DISAGGREGATED_COLUMNS,
         ),
+        *curves.served_tables(measured.of("throughput") if "throughput" in measured else []),
         *_other_tables(measured, backbone, config.confidence),
     ]
     noted = [table._replace(note=NOTES[table.name]) for table in tables]
@@ -77,6 +85,9 @@ class _MeasuredRows:
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = {path.stem: path for path in files}
+
+    def __contains__(self, measurement: str) -> bool:
+        return measurement in self._files
 
     def of(self, measurement: str) -> list[Row]:
         """The measurement's rows; ArtifactError if it has no file or no rows."""
@@ -102,6 +113,19 @@ class _Curves:
         return [
             Table(name, throughput, THROUGHPUT_COLUMNS),
             Table(ratio_name, ratios, RATIO_COLUMNS, ratio_markdown(ratios)),
+        ]
+
+    def served_tables(self, rows: Sequence[Row]) -> list[Table]:
+        """The same of servers under load, and their prefill; none if none was measured."""
+        if not rows:
+            return []
+        served = served_table(rows)
+        ratios = served_ratio_table(served, target=self.target, paper=self.paper)
+        prefill = served_prefill_table(rows)
+        return [
+            Table("served_throughput", served, SERVED_COLUMNS),
+            Table("served_ratio_at_target", ratios, RATIO_COLUMNS, ratio_markdown(ratios)),
+            Table("served_prefill_throughput", prefill, SERVED_PREFILL_COLUMNS),
         ]
 
 

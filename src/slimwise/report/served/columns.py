@@ -1,31 +1,11 @@
-"""The columns of the tables of served throughput before their provenance."""
+"""The columns of the tables of a study's throughput before their provenance."""
 
-from slimwise.report.measured.columns import PREFILL_COLUMNS, THROUGHPUT_COLUMNS
+from slimwise.report.measured.columns import SERVED_COLUMNS, SERVED_PREFILL_COLUMNS
 
-SERVED_COLUMNS = (
-    *(name for name in THROUGHPUT_COLUMNS if name != "step_error_ms"),
-    "decoder",
-    "ttft_ms",
-    "ttft_p99_ms",
-    "tpot_ms",
-    "tpot_p99_ms",
-    "output_tokens_per_s",
-    "num_requests",
-    "prompt_tokens",
-    "output_tokens",
-    "steady_s",
-    "gpus",
-    "kv_cache_tokens",
-    "kv_cache_share",
-    "preemptions",
-    "faults",
-)
-SERVED_PREFILL_COLUMNS = (
-    *(name for name in PREFILL_COLUMNS if name != "spread_tokens_per_s"),
-    "deployment",
-    "mode",
-    "vllm",
-)
+SWEPT_COLUMNS = tuple("decoder" if name == "pool" else name for name in SERVED_COLUMNS)
+"""A study tells rows apart by decoder, of which a pool is one."""
+SWEPT_PREFILL_COLUMNS = tuple(name for name in SERVED_PREFILL_COLUMNS if name != "routing")
+"""The routing of a study is its model's."""
 TRADE_OFF_COLUMNS = (
     "backbone",
     "criterion",

@@ -27,14 +27,10 @@ from slimwise.report.measured.columns import RATIO_COLUMNS
 from slimwise.report.measured.decode_rows import Weights
 from slimwise.report.measured.figures.decoder_style import decoder_label, decoder_style
 from slimwise.report.measured.figures.throughput import mark_target
+from slimwise.report.measured.served import sound
 from slimwise.report.measured.throughput import PER_GPU, PER_USER
 from slimwise.report.selection import reported
-from slimwise.report.served.columns import (
-    SERVED_COLUMNS,
-    SERVED_PREFILL_COLUMNS,
-    TRADE_OFF_COLUMNS,
-)
-from slimwise.report.served.rows import sound
+from slimwise.report.served.columns import SWEPT_COLUMNS, SWEPT_PREFILL_COLUMNS, TRADE_OFF_COLUMNS
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +51,10 @@ def draw_throughput_figures(config: ReportConfig, *, tables: Path, out: Path) ->
     def read(name: str, columns: tuple[str, ...]) -> pd.DataFrame:
         return read_table(tables / f"{name}.csv", columns)
 
-    served = read("throughput", SERVED_COLUMNS)
+    served = read("throughput", SWEPT_COLUMNS)
     ratios = read("ratio_at_target", RATIO_COLUMNS)
     both = reported(read("accuracy_and_throughput", TRADE_OFF_COLUMNS))
-    prefill = read("prefill_throughput", SERVED_PREFILL_COLUMNS)
+    prefill = read("prefill_throughput", SWEPT_PREFILL_COLUMNS)
     target = config.target_tokens_per_s_per_user
     figures = {
         "figure_1b": draw_trade_off(both),

@@ -12,11 +12,7 @@ from slimwise.artifacts.tables import read_table, write_table
 from slimwise.paths import PAPER_THROUGHPUT
 from slimwise.report.config import ReportConfig
 from slimwise.report.measured.columns import RATIO_COLUMNS
-from slimwise.report.served.columns import (
-    SERVED_COLUMNS,
-    SERVED_PREFILL_COLUMNS,
-    TRADE_OFF_COLUMNS,
-)
+from slimwise.report.served.columns import SWEPT_COLUMNS, SWEPT_PREFILL_COLUMNS, TRADE_OFF_COLUMNS
 from slimwise.report.served.figures import draw_throughput_figures
 from slimwise.report.served.tables import write_throughput_tables
 from slimwise.report.tables.columns import ACCURACY_COLUMNS
@@ -142,17 +138,17 @@ def test_accuracy_stands_beside_the_decoder_on_its_own_checkpoint(written):
 
 def test_every_decoder_has_its_loads_and_its_prefill(written):
     tables = written(50)
-    served = read_table(tables / "throughput.csv", SERVED_COLUMNS)
+    served = read_table(tables / "throughput.csv", SWEPT_COLUMNS)
     assert served["engine"].unique().tolist() == ["full", "reap-m32-colocated", "reap-m32"]
     assert served["batch_offered"].to_list() == [10, 40] * 3
-    prefill = read_table(tables / "prefill_throughput.csv", SERVED_PREFILL_COLUMNS)
+    prefill = read_table(tables / "prefill_throughput.csv", SWEPT_PREFILL_COLUMNS)
     assert prefill["num_kept"].to_list() == [64, 32, 32]
 
 
 def test_a_row_with_faults_is_in_no_ratio(written, rows):
     rows[3]["faults"] = "3 preemptions"
     tables = written(50)
-    assert len(read_table(tables / "throughput.csv", SERVED_COLUMNS)) == 6
+    assert len(read_table(tables / "throughput.csv", SWEPT_COLUMNS)) == 6
     ratios = read_table(tables / "ratio_at_target.csv", RATIO_COLUMNS)
     assert ratios["engine"].to_list() == ["reap-m32-colocated"]
 

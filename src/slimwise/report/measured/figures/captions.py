@@ -21,14 +21,14 @@ def coverage_caption(coverage: pd.DataFrame) -> Caption:
     )
 
 
-def throughput_caption(throughput: pd.DataFrame, ratios: pd.DataFrame, kernels: str) -> Caption:
-    """Of the curves of figure 4, which ran with these kernels."""
+def throughput_caption(throughput: pd.DataFrame, ratios: pd.DataFrame, how: str) -> Caption:
+    """Of the curves of figure 4, with how they were measured as the end of the title."""
     found = "; ".join(
         f"{row['weights']}, {row['num_kept']} kept, {row['routing']} routing: {row['ratio']:.2f}"
         for row in ratios.to_dict("records")
     )
     return Caption(
-        f"Decode throughput of a GPU against the speed for each user, with {kernels}",
+        f"Decode throughput of a GPU against the speed for each user, {how}",
         "A point for each batch; solid the full model and the full model masked by the plugin, "
         "dashed checkpoints that hold only kept experts; crosses are interpolated at the target, "
         f"with ratios to the full model. {_origin(throughput)}",
@@ -48,7 +48,7 @@ def measured_captions(throughput: pd.DataFrame, ratios: pd.DataFrame) -> dict[st
     """The caption of every figure by its name."""
     origin = _origin(throughput)
     return {
-        "throughput": throughput_caption(throughput, ratios, "the kernels that vLLM ships"),
+        "throughput": throughput_caption(throughput, ratios, "with the kernels that vLLM ships"),
         "coverage": Caption(
             "Experts that a decode step reads, and prefill speed by experts in use",
             "Left, the share of its pool that a decode step reads; markers are measured, means "
