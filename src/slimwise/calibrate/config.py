@@ -4,7 +4,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from slimwise.core.vocabulary import Packing
 from slimwise.stage_config import StageConfig
@@ -29,7 +29,8 @@ class CalibrationConfig(StageConfig):
     )
     components: tuple[str, ...] = Field(
         default=("maths", "code", "tools"),
-        description="Mixture components, observed in this order.",
+        min_length=1,
+        description="Mixture components, observed in this order, each once.",
     )
     sequences_per_component: int = Field(
         default=4096, ge=1, description="Sequences of each component. REAP mixture: 4,096."
@@ -62,6 +63,17 @@ class CalibrationConfig(StageConfig):
     )
     cpu_threads: int = Field(default=0, ge=0, description="Threads on CPU; 0 = all cores.")
     save_every_batches: int = Field(default=50, ge=1, description="Resume point interval, batches.")
+
+    @field_validator("components")
+    @classmethod
+    def _each_once(cls, components: tuple[str, ...]) -> tuple[str, ...]:
+        for component in components:
+            if components.count(component) > 1:
+                raise ValueError(
+                    f"calibration.components names {component} twice: name it once, and let "
+                    "scoring.component_weights say how often its tokens count"
+                )
+        return components
 
     @model_validator(mode="after")
     def _chats_lie_in_a_folder(self) -> Self:

@@ -46,7 +46,7 @@ def reap_scores(stats: RoutingStats, gate: ScoringGate = ScoringGate.MODEL) -> T
     """
     model_gate = gate is ScoringGate.MODEL
     sums_LE = stats.gate_norm_LE if model_gate else stats.softmax_gate_norm_LE
-    return sums_LE / stats.tokens_LE.clamp(min=1)
+    return _ratio(sums_LE, stats.tokens_LE)
 
 
 def frequency_scores(stats: RoutingStats) -> Tensor:
@@ -54,4 +54,9 @@ def frequency_scores(stats: RoutingStats) -> Tensor:
 
     A baseline that the REAP publication compares with.
     """
-    return stats.tokens_LE / stats.tokens_LE.sum(dim=1, keepdim=True).clamp(min=1)
+    return _ratio(stats.tokens_LE, stats.tokens_LE.sum(dim=1, keepdim=True))
+
+
+def _ratio(sums_LE: Tensor, counts_LE: Tensor) -> Tensor:
+    """Sums over counts, 0 where nothing was counted; weighted counts may be below one."""
+    return (sums_LE / counts_LE).where(counts_LE > 0, 0.0)

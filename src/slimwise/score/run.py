@@ -28,6 +28,11 @@ def run(config: ScoreConfig, *, stats: Path, out: Path) -> None:
             f"{', '.join(components)}. Name one of these."
         )
     sums = mixed(components, config.component_weights)
+    if not sums.tokens_LE.any():
+        raise ConfigError(
+            f"scoring.component_weights leaves no token of {', '.join(components)} to score "
+            "experts by. Give one of them a weight above 0."
+        )
     write_expert_scores(out, score_table(sums, config), current_provenance())
     logger.info(
         "scored %d layers x %d experts by %d criteria (%s gate); %d experts saw no token",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from slimwise.artifacts.backbone_record import read_backbone_record
 from slimwise.artifacts.routing_stats import read_routing_stats
@@ -141,6 +142,14 @@ def test_unknown_component_lists_the_known_ones(tmp_path, backbone):
     config = CONFIG.model_copy(update={"components": ("chemistry",)})
     with pytest.raises(ConfigError, match=r"'chemistry'.*maths, code, tools"):
         run(config, backbone=backbone, out=tmp_path / "out", work=tmp_path / "work")
+
+
+@pytest.mark.parametrize(
+    ("components", "fault"), [((), "at least 1 item"), (("code", "maths", "code"), "code twice")]
+)
+def test_a_mixture_of_nothing_or_of_one_thing_twice_is_refused(components, fault):
+    with pytest.raises(ValidationError, match=fault):
+        CalibrationConfig(components=components)
 
 
 def test_a_model_that_changed_since_its_inspection_is_refused(tmp_path, backbone):

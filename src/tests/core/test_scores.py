@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from slimwise.core.routing_stats import RoutingStats
+from slimwise.core.routing_stats import RoutingStats, mixed
 from slimwise.core.scores import expert_scores
 from slimwise.core.vocabulary import Criterion, ScoringGate
 
@@ -42,6 +42,13 @@ def test_hand_computed(stats, criterion, gate, expected):
     scores_LE = expert_scores(stats, criterion, gate)
     assert scores_LE.dtype == torch.float64
     assert scores_LE.tolist() == [expected]
+
+
+@pytest.mark.parametrize("criterion", [Criterion.REAP, Criterion.FREQUENCY])
+def test_means_and_shares_do_not_depend_on_how_often_all_tokens_count(stats, criterion):
+    """Weights may leave an expert less than one token, which is no reason to divide by one."""
+    rarely = mixed({"all": stats}, {"all": 2**-9})
+    assert torch.equal(expert_scores(rarely, criterion), expert_scores(stats, criterion))
 
 
 @pytest.mark.parametrize("criterion", Criterion)

@@ -39,3 +39,13 @@ def test_components_can_be_weighted_without_another_calibration(tmp_path):
         run(ScoreConfig(component_weights={"tools": 2}), stats=path, out=out)
     with pytest.raises(ValueError, match=r"component_weights\.code = -1"):
         ScoreConfig(component_weights={"code": -1})
+
+
+def test_weights_that_leave_no_token_are_refused(tmp_path):
+    """All scores would be 0, and the experts of the lowest ids be kept."""
+    stats = RoutingStats(*(torch.ones(1, 2, dtype=torch.float64) for _ in range(6)))
+    path = tmp_path / "stats"
+    write_routing_stats(path, {"maths": stats}, current_provenance())
+    config = ScoreConfig(component_weights={"maths": 0})
+    with pytest.raises(ConfigError, match=r"component_weights .* of maths .* above 0"):
+        run(config, stats=path, out=tmp_path / "scores")
