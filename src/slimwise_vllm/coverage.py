@@ -6,15 +6,14 @@ Legend: L MoE layers, E experts, H phases and padding, B batch (tokens of one ph
 """
 
 import json
-import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from slimwise.artifacts.atomic import atomic_file
 from slimwise_vllm.settings import PluginSettings
 from slimwise_vllm.token_pools import PADDING, PHASES
 
@@ -32,6 +31,8 @@ class Coverage:
     def __init__(
         self, settings: PluginSettings, shape: tuple[int, int, int], device: torch.device
     ) -> None:
+        assert settings.coverage_file is not None
+        self._path = settings.coverage_file
         num_layers, num_experts, self._top_k = shape
         self.counts_HLE = torch.zeros(
             PADDING + 1, num_layers, num_experts, dtype=torch.int32, device=device
@@ -42,7 +43,8 @@ class Coverage:
         self._settings = settings
         self._step = 0
         self._measured: Sequence[int] | None = None
-        self._exported_at = time.monotonic()
+        # At once: counts of an earlier server are not this one's, and a bad path is found.
+        self.export()
 
     def begin_step(self, num_tokens: Sequence[int], exact_up_to: int) -> None:
         """File the step before, if it was measured, and say how large this one is, by phase."""
@@ -91,16 +93,7 @@ class Coverage:
         }
 
     def export(self) -> None:
-        """Write the coverage file, whole or not at all."""
-        path = self._settings.coverage_file
-        assert path is not None
+        """Write the coverage file, whole or not at all; ArtifactError if it cannot be written."""
         self._exported_at = time.monotonic()
-        write_whole(path, json.dumps(self.report()))
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that readers see either as it was or as it becomes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(path)
+        with atomic_file(self._path) as temporary:
+            temporary.write_text(json.dumps(self.report()), "utf-8")

@@ -38,13 +38,13 @@ def coverage_metrics(report: dict[str, Any]) -> Iterator[Metric]:
 
 
 class CoverageMetrics(Collector):
-    """Reads the file at every scrape; before the first export there are no metrics."""
+    """Reads the file at every scrape; without it there are no metrics."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def collect(self) -> Iterable[Metric]:
-        """The file's counts as metrics; none before the engine has written it."""
+        """The file's counts as metrics; none if nobody has written it."""
         if self._path.is_file():
             yield from coverage_metrics(json.loads(self._path.read_text("utf-8")))
 

@@ -80,7 +80,7 @@ class PoolChooser:
             if key not in _ARGUMENTS:
                 raise ConfigError(f"{key} is not an argument: choose from {', '.join(_ARGUMENTS)}.")
             if not isinstance(value, str):
-                raise ConfigError(f"{key}={value!r} must be a name.")
+                raise ConfigError(f"{key}={value!r} must be a name, as text.")
         if PREFILL_POOL not in asked and DECODE_POOL not in asked:
             return self._phase_pools(self._mode_choice(asked.get(MODE), asked.get(POOL)))
         if MODE in asked or POOL in asked:
@@ -103,7 +103,10 @@ class PoolChooser:
                 f"mode {mode!r} does not exist: choose one of {', '.join(ServingMode)}."
             )
         default = self._default
-        return ModeChoice(ServingMode(mode) if mode else default.mode, pool or default.pool)
+        return ModeChoice(
+            default.mode if mode is None else ServingMode(mode),
+            default.pool if pool is None else pool,
+        )
 
     def _phase_pools(self, choice: ModeChoice) -> PhasePools:
         pool = self._pools.index(choice.pool)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from slimwise.artifacts.pool_files import PoolFiles
+from slimwise.errors import ArtifactError
 from slimwise_vllm.coverage import Coverage, batch_bucket
 from slimwise_vllm.coverage_metrics import CoverageMetrics, coverage_metrics
 from slimwise_vllm.settings import PluginSettings
@@ -86,7 +87,6 @@ def test_the_file_is_written_when_due_and_shown_as_metrics(tmp_path):
     path = tmp_path / "new" / "c.json"
     counter = coverage(path, export_s=0)
     collector = CoverageMetrics(path)
-    assert list(collector.collect()) == []
     step(counter, [0, 2], [NOTHING, DECODE_OF_TWO, NOTHING])
     counter.end_step()
     assert json.loads(path.read_text()) == counter.report()
@@ -94,6 +94,26 @@ def test_the_file_is_written_when_due_and_shown_as_metrics(tmp_path):
     assert [(s.labels["phase"], s.value) for s in share.samples] == [("decode", 0.5)]
     assert [s.value for s in steps.samples] == [0, 1]
     assert [s.value for s in choices.samples] == [0, 8]
+
+
+def test_counts_of_an_earlier_server_are_not_shown_as_this_ones(tmp_path):
+    path = tmp_path / "c.json"
+    earlier = coverage(path)
+    step(earlier, [0, 2], [NOTHING, DECODE_OF_TWO, NOTHING])
+    earlier.export()
+    coverage(path)
+    _, steps, choices = CoverageMetrics(path).collect()
+    assert [s.value for s in (*steps.samples, *choices.samples)] == [0, 0, 0, 0]
+
+
+def test_without_a_file_there_are_no_metrics(tmp_path):
+    assert list(CoverageMetrics(tmp_path / "c.json").collect()) == []
+
+
+def test_a_file_that_cannot_be_written_is_refused_at_the_start(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ArtifactError, match="file"):
+        coverage(tmp_path / "file" / "c.json")
 
 
 def test_a_phase_that_never_ran_has_no_share(tmp_path):

@@ -53,6 +53,7 @@ def test_modes_and_pools_are_pairs_of_pools(chooser, arguments, expected):
         ({"slimwise_mode": "fast"}, "'fast' does not exist: .*full, pruned, slimwise, reverse"),
         ({"slimwise_mode": 3}, "slimwise_mode=3 must be a name"),
         ({"slimwise_pool": "other"}, "'other' does not exist: .*'half', 'small'"),
+        ({"slimwise_pool": ""}, "'' does not exist: .*'half', 'small'"),
         ({"slimwise_mod": "full"}, "slimwise_mod is not an argument: .*slimwise_mode"),
         ({"slimwise": "full"}, "slimwise is not an argument"),
         ({"slimwise_assigned": [1, 1, "", "", 0]}, "slimwise_assigned is not an argument"),
@@ -72,7 +73,9 @@ def test_a_changed_default_reaches_only_requests_to_come(chooser):
     assert [assigned and assigned.pools for assigned in found] == [(0, 1), (2, 0)]
 
 
-@pytest.mark.parametrize(("mode", "pool"), [("fast", None), ("pruned", "other")])
+@pytest.mark.parametrize(
+    ("mode", "pool"), [("fast", None), ("", None), ("pruned", "other"), (None, "")]
+)
 def test_a_bad_default_leaves_the_old_one(chooser, mode, pool):
     before = chooser.default
     with pytest.raises(ConfigError):
