@@ -1,6 +1,7 @@
 """Tiny random models of the supported families, built by their real classes; benchmark data."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,10 +17,13 @@ import torch
 import transformers
 from hypothesis import settings
 
+from slimwise.artifacts.manifest import CHECKPOINT_SCHEMA, MANIFEST_NAME, write_manifest
 from slimwise.benchmarks.settings import DataSettings
 from slimwise.core.moe import GateActivation, GateRule
 from slimwise.inspect.config import BackboneConfig
 from slimwise.inspect.run import run as inspect_backbone
+from slimwise.paths import EMBEDDED_CHECKPOINT
+from slimwise.provenance import Provenance
 from slimwise.resources import ResourceConfig
 
 # The same examples in every run, however slow the machine.
@@ -234,6 +238,24 @@ def inspected(tmp_path) -> Callable[[Path], Path]:
         return out
 
     return inspect
+
+
+@pytest.fixture
+def exported(tmp_path) -> Path:
+    """The manifest of a checkpoint that holds all of the miniature."""
+    folder = tmp_path / "exported"
+    shutil.copytree(EMBEDDED_CHECKPOINT, folder, ignore=shutil.ignore_patterns(MANIFEST_NAME))
+    write_manifest(folder, CHECKPOINT_SCHEMA, Provenance("", "", "", {}, ""))
+    return folder / MANIFEST_NAME
+
+
+@pytest.fixture
+def changed(exported) -> Path:
+    """The same, with one bit of its weights flipped since."""
+    weights = exported.parent / "model.safetensors"
+    content = weights.read_bytes()
+    weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    return exported
 
 
 @pytest.fixture

@@ -30,19 +30,30 @@ def write_json_record(
 
 def read_json_record(path: Path, schema: str) -> dict[str, Any]:
     """The payload; ArtifactError if the file is missing, not JSON, or of another schema."""
-    try:
-        document: Any = parse_json(path.read_bytes())
-    except (OSError, ValueError) as failure:
-        raise ArtifactError(
-            f"cannot read {path}: {failure}. Delete it and run the study again."
-        ) from failure
-    content = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
+    content = _content(path)
     found = content.get("schema")
     if found != schema:
         raise ArtifactError(
             f"{path} has schema {found!r}, expected {schema!r}. Delete it and run the study again."
         )
     return {key: value for key, value in content.items() if key not in _OWN_KEYS}
+
+
+def read_json_schema(path: Path) -> str:
+    """The schema of the file, "" if it has none; ArtifactError if it is missing or not JSON."""
+    schema = _content(path).get("schema")
+    return schema if isinstance(schema, str) else ""
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """The object in the file, an empty one if its JSON is something else."""
+    try:
+        document: Any = parse_json(path.read_bytes())
+    except (OSError, ValueError) as failure:
+        raise ArtifactError(
+            f"cannot read {path}: {failure}. Delete it and run the study again."
+        ) from failure
+    return cast("dict[str, Any]", document) if isinstance(document, dict) else {}
 
 
 def read_json_provenance(path: Path) -> Provenance:

@@ -2,11 +2,16 @@
 
 import hashlib
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from slimwise.artifacts.json_record import read_json_record, write_json_record
+from slimwise.artifacts.json_record import (
+    read_json_record,
+    read_json_schema,
+    write_json_record,
+)
 from slimwise.errors import ArtifactError
 from slimwise.provenance import Provenance
 
@@ -47,15 +52,39 @@ def verify_manifest(directory: Path, schema: str) -> dict[str, Any]:
     present = set(_file_names(directory))
     faults = [f"{name} is missing" for name in sorted(set(listed) - present)]
     faults += [f"{name} is not listed" for name in sorted(present - set(listed))]
-    for name in sorted(present & set(listed)):
-        if _describe(directory / name) != listed[name]:
-            faults.append(f"{name} has changed")
+    both = sorted(present & set(listed))
+    with ThreadPoolExecutor() as threads:
+        found = threads.map(_describe, [directory / name for name in both])
+        faults += [
+            f"{name} has changed"
+            for name, described in zip(both, found, strict=True)
+            if described != listed[name]
+        ]
     if faults:
         raise ArtifactError(
             f"{directory} is not what its manifest says: {'; '.join(faults)}. Delete the "
-            "folder and run the study again."
+            "folder, then run the study or fetch it again."
         )
     return payload
+
+
+def exported_folder(manifest: Path) -> Path:
+    """The absolute folder of an exported checkpoint; ArtifactError if the manifest is not one's."""
+    read_json_record(manifest, CHECKPOINT_SCHEMA)
+    return manifest.parent.resolve()
+
+
+def verify_if_exported(directory: Path) -> bool:
+    """True once an exported checkpoint is what its manifest says, False if the folder is another's.
+
+    Reads every byte. ArtifactError as verify_manifest, and if there is a manifest.json of no JSON.
+    """
+    path = directory / MANIFEST_NAME
+    kind, _, _ = CHECKPOINT_SCHEMA.rpartition("/")
+    if not path.exists() or not read_json_schema(path).startswith(kind):
+        return False
+    verify_manifest(directory, CHECKPOINT_SCHEMA)
+    return True
 
 
 def _file_names(directory: Path) -> list[str]:

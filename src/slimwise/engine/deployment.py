@@ -1,4 +1,7 @@
-"""What answers requests: one server, or a prefill server, a decode server and a router."""
+"""What answers requests: one server, or a prefill server, a decode server and a router.
+
+No server is started on an exported checkpoint that is not, byte by byte, what its manifest says.
+"""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from slimwise.artifacts.manifest import verify_if_exported
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.vocabulary import Phase, ServingMode
 from slimwise.engine.command import NO_POOLS, Device, Host, server_command, this_host
@@ -59,9 +63,11 @@ def serve_colocated(
 ) -> Iterator[RunningDeployment]:
     """Both phases on one server, healthy for as long as the block runs.
 
-    Its output is kept in the log file. EngineError with the last lines of it if the server ends
-    or is not healthy in time, also if it ends during the block.
+    Its output is kept in the log file. ArtifactError before the start if the model is an exported
+    checkpoint that has changed; EngineError with the last lines of the log if the server ends or is
+    not healthy in time, also if it ends during the block.
     """
+    verify_if_exported(model.folder)
     host = this_host()
     with reserved_port(config.host, config.port) as port, _gpus(host, config) as gpus:
         command = server_command(
@@ -90,8 +96,8 @@ def serve_disaggregated(
     """All but the last token of a prompt on one model, the rest on the other, at one address.
 
     The folder keeps each server's output. Servers that the layout gives addresses of are waited
-    for and used, not started. CheckpointError before any start if the models cannot share a cache;
-    EngineError with the last lines of its output if a server ends or is not healthy in time.
+    for and used, not started. CheckpointError before any start if the models cannot share a cache,
+    and else as serve_colocated.
     """
     refuse_other_geometry(prefill.folder, decode.folder, config)
     with ExitStack() as held:
@@ -121,7 +127,7 @@ def serve_phase(
 ) -> Iterator[RunningDeployment]:
     """One server, at the configured port, of a deployment whose router is on another host.
 
-    That host's layout names its address. EngineError as for a whole deployment.
+    That host's layout names its address. Errors as of serve_colocated.
     """
     layout = layout.model_copy(update={f"{phase}_port": config.port})
     with ExitStack() as held:
@@ -147,6 +153,7 @@ class _Site:
 
     def server(self, phase: Phase, model: ServedModel) -> Server:
         """The server of that phase, in a folder of its own where CHECKPOINT_NAME is its model."""
+        verify_if_exported(model.folder)
         folder = self._folder / phase
         _link(folder / CHECKPOINT_NAME, model.folder)
         layout = self._layout

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from slimwise.artifacts.manifest import CHECKPOINT_SCHEMA, MANIFEST_NAME, verify_manifest
-from slimwise.artifacts.strict_json import parse_json
+from slimwise.artifacts.manifest import verify_if_exported
 from slimwise.artifacts.weight_files import read_weights
 from slimwise.export.verify import verify_folder
 
@@ -14,9 +13,7 @@ def verify_model(folder: Path) -> str:
     ArtifactError names files of an exported checkpoint that are no longer what its manifest says.
     """
     found = verify_folder(folder)
-    has_manifest = _is_exported(folder)
-    if has_manifest:
-        verify_manifest(folder, CHECKPOINT_SCHEMA)
+    has_manifest = verify_if_exported(folder)
     entries = read_weights(folder).values()
     shape = found.shape
     size_gib = sum(entry.num_bytes for entry in entries) / 2**30
@@ -25,11 +22,3 @@ def verify_model(folder: Path) -> str:
         f"{shape.num_experts} experts, top-{shape.top_k}, {len(entries)} tensors, "
         f"{size_gib:.3f} GiB: whole" + (", as its manifest says" if has_manifest else "")
     )
-
-
-def _is_exported(folder: Path) -> bool:
-    try:
-        content = parse_json((folder / MANIFEST_NAME).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(content, dict) and content.get("schema") == CHECKPOINT_SCHEMA

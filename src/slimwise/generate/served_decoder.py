@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slimwise.artifacts.manifest import CHECKPOINT_SCHEMA, verify_manifest
+from slimwise.artifacts.manifest import exported_folder
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.vocabulary import DecoderId, Deployment, Distillation, ServingMode
 from slimwise.errors import BackboneError, ConfigError
@@ -52,8 +52,8 @@ def served_decoder(
 
     checkpoint is the path of an exported folder's manifest; pool holds the keep set and, if the
     decoder is distilled, the manifest of what was trained. ConfigError if the files do not fit the
-    decoder, BackboneError if the folder is not a model, ArtifactError if the checkpoint is not what
-    was exported.
+    decoder, ArtifactError if the manifest is no checkpoint's, BackboneError if the folder is not a
+    model.
     """
     if (checkpoint is not None) + bool(pool) != (not decoder.is_full):
         raise ConfigError(
@@ -63,7 +63,7 @@ def served_decoder(
     if is_disaggregated:
         if checkpoint is None:
             raise ConfigError(f"decoder {decoder} is disaggregated from its checkpoint: name it.")
-        decode_model = _checkpoint_folder(checkpoint)
+        decode_model = _model_folder(exported_folder(checkpoint))
         modes = (ServingMode.SLIMWISE,)
         return ServedDecoder(decoder, _model_folder(backbone), modes, {}, decode_model)
     if pool:
@@ -71,7 +71,8 @@ def served_decoder(
         modes = config.colocated_modes(decoder)
         return ServedDecoder(decoder, _model_folder(backbone), modes, pools)
     if checkpoint is not None:
-        return ServedDecoder(decoder, _checkpoint_folder(checkpoint), (ServingMode.PRUNED,), {})
+        folder = _model_folder(exported_folder(checkpoint))
+        return ServedDecoder(decoder, folder, (ServingMode.PRUNED,), {})
     return ServedDecoder(decoder, _model_folder(backbone), (ServingMode.FULL,), {})
 
 
@@ -82,13 +83,6 @@ def _pool_files(decoder: DecoderId, paths: Sequence[Path]) -> PoolFiles:
             "if the decoder is distilled, the manifest of what was trained."
         )
     return PoolFiles.of(paths)
-
-
-def _checkpoint_folder(manifest: Path) -> Path:
-    """The folder, once every byte of it is what the manifest says."""
-    folder = _model_folder(manifest.parent)
-    verify_manifest(folder, CHECKPOINT_SCHEMA)
-    return folder
 
 
 def _model_folder(path: Path) -> Path:

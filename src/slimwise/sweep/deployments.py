@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from slimwise.artifacts.backbone_record import BackboneRecord
+from slimwise.artifacts.manifest import exported_folder
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.vocabulary import DecoderId, Deployment, Distillation, Phase, ServingMode
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
@@ -75,7 +76,8 @@ def swept_decoder(
     """A study's decoder on the backbone, on its own checkpoint, as a pool, or on two servers.
 
     files are none for the full decoder, a pool's keep set and the manifest of what was trained if
-    anything, and otherwise the manifest of the checkpoint. ConfigError if there are more or fewer.
+    anything, and otherwise the manifest of the checkpoint. ConfigError if there are more or fewer,
+    ArtifactError if that is no checkpoint's.
     """
     is_pool = placement is Placement.POOL
     is_distilled = decoder.distilled is not Distillation.NONE
@@ -86,7 +88,7 @@ def swept_decoder(
             f"{expected}. Run the rule that names them."
         )
     full = ServedModel(record.model.resolve())
-    own = full if decoder.is_full or is_pool else ServedModel(files[0].parent.resolve())
+    own = full if decoder.is_full or is_pool else ServedModel(exported_folder(files[0]))
     arm = SweptArm(_mode(decoder, placement), None, decoder.num_kept or record.shape.num_experts)
     if is_pool:
         own = replace(full, pools={str(decoder): PoolFiles.of(files)})

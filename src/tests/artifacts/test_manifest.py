@@ -1,6 +1,11 @@
 import pytest
 
-from slimwise.artifacts.manifest import verify_manifest, write_manifest
+from slimwise.artifacts.manifest import (
+    CHECKPOINT_SCHEMA,
+    verify_if_exported,
+    verify_manifest,
+    write_manifest,
+)
 from slimwise.errors import ArtifactError
 
 SCHEMA = "slimwise.test/1"
@@ -42,6 +47,34 @@ def test_folder_that_disagrees_is_refused(folder, spoil, named):
     spoil(folder)
     with pytest.raises(ArtifactError, match=named):
         verify_manifest(folder, SCHEMA)
+
+
+def test_only_a_checkpoints_folder_is_held_to_its_manifest(folder, provenance):
+    (folder / "weights").write_bytes(b"abd")
+    assert not verify_if_exported(folder)
+    write_manifest(folder, CHECKPOINT_SCHEMA, provenance)
+    assert verify_if_exported(folder)
+    (folder / "weights").write_bytes(b"abc")
+    with pytest.raises(ArtifactError, match="weights has changed"):
+        verify_if_exported(folder)
+    (folder / "manifest.json").unlink()
+    assert not verify_if_exported(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [("{", "cannot read"), ('{"schema": "slimwise.pruned_checkpoint/9"}', "checkpoint/9")],
+)
+def test_a_checkpoints_manifest_that_cannot_be_read_is_refused(folder, content, named):
+    (folder / "manifest.json").write_text(content)
+    with pytest.raises(ArtifactError, match=named):
+        verify_if_exported(folder)
+
+
+@pytest.mark.parametrize("content", ["[]", '{"schema": 1}', '{"name": "an add-on"}'])
+def test_a_manifest_of_something_else_is_let_be(folder, content):
+    (folder / "manifest.json").write_text(content)
+    assert not verify_if_exported(folder)
 
 
 def test_rewriting_the_manifest_does_not_list_itself(folder, provenance):

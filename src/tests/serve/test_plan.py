@@ -10,11 +10,14 @@ from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import Criterion, Deployment, Phase, ServingMode
+from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.deployment import ServedModel
-from slimwise.errors import ConfigError
+from slimwise.engine.process import RunningServers
+from slimwise.errors import ArtifactError, ConfigError
 from slimwise.paths import EMBEDDED_CHECKPOINT
 from slimwise.provenance import Provenance
 from slimwise.serve.plan import Served, colocated_model, phase_models
+from slimwise.serve.run import run
 
 
 @pytest.fixture
@@ -99,6 +102,21 @@ def test_a_mode_that_prunes_asks_for_what_it_needs(mode):
         colocated_model(served(mode))
     with pytest.raises(ConfigError, match=r"--keep-set or --decode-checkpoint\.$"):
         apart(mode)
+
+
+@pytest.mark.parametrize("deployment", Deployment)
+def test_a_checkpoint_that_changed_is_not_served(changed, monkeypatch, tmp_path, deployment):
+    monkeypatch.delattr(RunningServers, "start")
+    mode = ServingMode.PRUNED if deployment is Deployment.COLOCATED else ServingMode.SLIMWISE
+    asked = served(mode, deployment, decode_checkpoint=changed.parent)
+    with pytest.raises(ArtifactError, match=r"model\.safetensors has changed"):
+        run(
+            asked,
+            serving=ServingConfig(max_model_len_tokens=64),
+            layout=DisaggregationConfig(),
+            logs=tmp_path,
+            on_ready=lambda _: None,
+        )
 
 
 def test_a_checkpoint_of_another_keep_set_is_refused(checkpoint, keep_set):

@@ -3,12 +3,16 @@ from pathlib import Path
 import pytest
 
 from slimwise.artifacts.backbone_record import BackboneRecord
+from slimwise.artifacts.manifest import MANIFEST_NAME
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
 from slimwise.core.vocabulary import Deployment, Phase, ServingMode
-from slimwise.errors import ConfigError
+from slimwise.engine.config import DisaggregationConfig, ServingConfig
+from slimwise.engine.process import RunningServers
+from slimwise.errors import ArtifactError, ConfigError
+from slimwise.paths import EMBEDDED_CHECKPOINT
 from slimwise.sweep.config import DeploymentConfig, LoadConfig, SweptDecoder
-from slimwise.sweep.deployments import Swept, swept_decoder
+from slimwise.sweep.deployments import Swept, running, swept_decoder
 from slimwise.sweep.points import points
 
 RECORD = BackboneRecord(
@@ -22,7 +26,6 @@ RECORD = BackboneRecord(
     "digest",
 )
 KEEP_SET, TRAINED = Path("/kept/reap-m32.json"), Path("/trained/reap-m32-kd_zero/manifest.json")
-MANIFEST = Path("/exported/reap-m32/manifest.json")
 LOAD = LoadConfig(concurrency=(2, 8), min_requests=4, prefill_requests=3, output_tokens=16)
 
 
@@ -37,9 +40,9 @@ def test_the_full_decoder_is_the_backbone():
     assert (swept.arms[0].mode, swept.arms[0].num_kept) == (ServingMode.FULL, 64)
 
 
-def test_a_decoder_is_served_from_its_own_checkpoint():
-    swept = _swept("reap-m32", MANIFEST)
-    assert swept.model.folder == MANIFEST.parent
+def test_a_decoder_is_served_from_its_own_checkpoint(exported):
+    swept = _swept("reap-m32", exported)
+    assert swept.model.folder == exported.parent
     assert (swept.arms[0].mode, swept.arms[0].num_kept) == (ServingMode.PRUNED, 32)
     assert swept.arms[0].body == {}
 
@@ -55,19 +58,19 @@ def test_a_distilled_decoder_is_served_as_a_pool_with_what_was_trained():
     assert swept.arms[0].prefill_body["vllm_xargs"]["slimwise_mode"] == "pruned"
 
 
-def test_prefill_and_decode_apart_are_the_backbone_and_the_checkpoint():
-    swept = _swept("reap-m32-disaggregated", MANIFEST)
+def test_prefill_and_decode_apart_are_the_backbone_and_the_checkpoint(exported):
+    swept = _swept("reap-m32-disaggregated", exported)
     assert swept.deployment is Deployment.DISAGGREGATED
     assert swept.model.folder == RECORD.model
     assert swept.decode is not None
-    assert swept.decode.folder == MANIFEST.parent
+    assert swept.decode.folder == exported.parent
     assert swept.arms[0].mode is ServingMode.SLIMWISE
 
 
 @pytest.mark.parametrize(
     ("name", "files"),
     [
-        ("full", [MANIFEST]),
+        ("full", [TRAINED]),
         ("reap-m32", []),
         ("reap-m32-kd_zero-colocated", [KEEP_SET]),
         ("reap-m32-colocated", [KEEP_SET, TRAINED]),
@@ -77,6 +80,19 @@ def test_prefill_and_decode_apart_are_the_backbone_and_the_checkpoint():
 def test_files_that_do_not_fit_the_decoder_are_refused(name, files):
     with pytest.raises(ConfigError, match="was given"):
         _swept(name, *files)
+
+
+def test_a_manifest_that_is_no_checkpoints_is_refused():
+    with pytest.raises(ArtifactError, match="mini_backbone/1"):
+        _swept("reap-m32", EMBEDDED_CHECKPOINT / MANIFEST_NAME)
+
+
+def test_a_checkpoint_that_changed_is_not_swept(changed, monkeypatch, tmp_path):
+    monkeypatch.delattr(RunningServers, "start")
+    serving = ServingConfig(max_model_len_tokens=64)
+    swept = _swept("reap-m32", changed)
+    with pytest.raises(ArtifactError, match=r"model\.safetensors has changed"):
+        running(swept, serving, DisaggregationConfig(), tmp_path).__enter__()
 
 
 @pytest.mark.parametrize("name", ["full-colocated", "reap-32", "reap-m32-apart"])
@@ -97,8 +113,8 @@ def test_a_point_for_each_load_and_one_for_prefill():
     assert len({point.digest for point in found}) == 3
 
 
-def test_prefill_apart_is_not_timed_through_the_router():
-    found = points(LOAD, _swept("reap-m32-disaggregated", MANIFEST), "identity")
+def test_prefill_apart_is_not_timed_through_the_router(exported):
+    found = points(LOAD, _swept("reap-m32-disaggregated", exported), "identity")
     assert {point.phase for point in found} == {Phase.DECODE}
 
 
