@@ -57,7 +57,7 @@ wildcard_constraints:
     num_kept=r"\d+",
     rule="uniform|zero",
     pruned=r"[a-z]+-m\d+(-kd_[a-z]+)?",
-    decoder=r"full|[a-z]+-m\d+(-kd_[a-z]+)?(-colocated|-disaggregated)?",
+    decoder=r"full(-disaggregated)?|[a-z]+-m\d+(-kd_[a-z]+)?(-colocated|-disaggregated)?",
 
 
 localrules:

@@ -99,6 +99,12 @@ def test_one_mode_less_asks_only_its_server_again(tree):
     }
 
 
+def test_the_full_decoder_may_be_swept_on_two_servers(tree):
+    overlay = tree.overlay("throughput: {decoders: [full, reap-m32, full-disaggregated]}")
+    added = {"sweep_throughput[full-disaggregated]", *_THROUGHPUT, "record_study", "write_report"}
+    assert tree.planned(overlay) == added
+
+
 def test_trained_tensors_that_ship_are_inputs_of_their_decoder(tree):
     overlay = tree.overlay("distillation: {embedded: true}")
     folder = tree.root / EMBEDDED_DISTILLED / "reap-m32-kd_uniform"
