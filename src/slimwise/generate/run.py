@@ -37,6 +37,7 @@ from slimwise.work_directory import work_directory
 _log = logging.getLogger(__name__)
 # Every server loads the plugin, with pools or without; named here, it is in this stage's digest.
 _CODE = ("slimwise.generate.run", "slimwise_vllm.plugin")
+_PLACES = {"prefill_port", "decode_port", "kv_host", "shares_gpus"}
 _BATCH_ROWS = 64  # 8 MiB of answers of the longest budget
 
 
@@ -70,7 +71,7 @@ def run(
     )
     plan = _plan(config, served, serving)
     with work_directory(work) as folder:
-        path = folder / f"answers-{_identity(config, plan)}.jsonl"
+        path = folder / f"answers-{_identity(config, plan, disaggregation)}.jsonl"
         with _answers(path) as log:
             pending = [question for question in plan.asked if question.key not in log]
             _log.info("%s: %d questions, %d answered before", decoder, len(plan.asked), len(log))
@@ -151,7 +152,7 @@ def _sample_batches(asked: Sequence[Question], log: AnswerLog) -> Iterator[pd.Da
         yield pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _identity(config: EvaluationConfig, plan: _Plan) -> str:
+def _identity(config: EvaluationConfig, plan: _Plan, layout: DisaggregationConfig | None) -> str:
     """Digest of all that shapes an answer, so that no other run's answer is taken for ours."""
     served = plan.served
     models = [folder for folder in (served.model, served.decode_model) if folder is not None]
@@ -169,6 +170,7 @@ def _identity(config: EvaluationConfig, plan: _Plan) -> str:
     return config_digest(
         config.model_copy(update={"concurrency": 1, "data_folder": None}),
         plan.serving.model_dump_json(include={"dtype", "max_model_len_tokens", "extra_args"}),
+        "" if layout is None else layout.model_dump_json(exclude=_PLACES),
         json.dumps([*map(str, models), stamps, prompts, pools]),
         *map(code_digest, _CODE),
     )

@@ -9,6 +9,7 @@ from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_rec
 from slimwise.config_digest import config_digest
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.provenance import code_digest
+from slimwise.stage_config import StageConfig
 from slimwise.sweep.config import LoadConfig, SweptDecoder
 from slimwise.sweep.deployments import swept_decoder
 from slimwise.sweep.measure import Setup, measure
@@ -39,8 +40,9 @@ def run(
     record = read_backbone_record(backbone)
     named = SweptDecoder.parse(decoder)
     swept = swept_decoder(record, *named, files)
+    settings = (serving,) if swept.decode is None else (serving, disaggregation)
     with work_directory(work) as folder:
-        identity = _identity(config, serving, record, files)
+        identity = _identity(config, settings, record, files)
         wanted = list(points(config, swept, identity))
         log = PointLog(folder / "points.jsonl")
         measure(wanted, swept, Setup(serving, disaggregation, folder / "servers"), log)
@@ -50,12 +52,18 @@ def run(
 
 
 def _identity(
-    config: LoadConfig, serving: ServingConfig, record: BackboneRecord, files: Sequence[Path]
+    config: LoadConfig,
+    settings: Sequence[StageConfig],
+    record: BackboneRecord,
+    files: Sequence[Path],
 ) -> str:
-    """Digest of all that shapes a point beside its place on the ladder."""
+    """Digest of all that shapes a point beside its place on the ladder.
+
+    settings are what the servers are started with.
+    """
     return config_digest(
         config.model_copy(update={"concurrency": (), "prefill_requests": 0}),
-        serving.model_dump_json(),
+        *(each.model_dump_json() for each in settings),
         record.digest,
         *(path.read_text("utf-8") for path in files),
         *map(code_digest, _CODE),

@@ -208,6 +208,17 @@ def test_a_disaggregated_decoder_is_asked_in_its_one_mode(apart, generate, expor
     assert len(samples) == NUM_ANSWERS
 
 
+def test_answers_of_servers_that_start_otherwise_are_not_reused(apart, decoder, generate, exported):
+    decoder.limit = 11
+    with pytest.raises(EngineError):
+        generate(checkpoint=exported, **DISAGGREGATED)
+    decoder.limit = 10**9
+    apart[:] = [DecodeCounts(0, 0, 0, 0, 0, 0)] * 2
+    other = DisaggregationConfig(decode_args=("--quantization", "fp8"))
+    generate(checkpoint=exported, decoder=REAP, disaggregation=other)
+    assert decoder.asked.total() == 11 + NUM_ANSWERS
+
+
 def test_answers_of_a_decode_server_that_prefilled_are_refused_and_forgotten(
     apart, decoder, generate, tmp_path, exported
 ):

@@ -1,0 +1,69 @@
+import json
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from slimwise.artifacts.backbone_record import BackboneRecord, write_backbone_record
+from slimwise.core.moe import GateActivation, GateRule, MoEShape
+from slimwise.engine.config import DisaggregationConfig, ServingConfig
+from slimwise.provenance import Provenance
+from slimwise.sweep.config import LoadConfig
+from slimwise.sweep.run import run
+
+PROVENANCE = Provenance("abc1234", "2026-11-30T07:00:00+00:00", "CPU, 2 cores", {}, "pytest")
+RECORD = BackboneRecord(
+    "mini",
+    Path("/models/mini"),
+    "qwen3_5_moe_text",
+    "Qwen3_5MoeForCausalLM",
+    MoEShape(8, 64, 4, 192, 32, 64),
+    GateRule(GateActivation.SOFTMAX, renormalised=True),
+    "bfloat16",
+    "digest",
+)
+LOAD = LoadConfig(concurrency=(2, 8), prefill_requests=0)
+SERVING = ServingConfig(max_model_len_tokens=64)
+
+
+@pytest.fixture
+def sweep(monkeypatch, tmp_path):
+    """Runs the stage of a decoder, and says in which order its points were ever measured."""
+    numbers = count()
+
+    def measure(wanted, swept, setup, log):
+        for point in wanted:
+            if point.digest not in log:
+                log.append(point.digest, {"number": next(numbers)})
+
+    def swept(decoder: str, *, load: LoadConfig = LOAD, **layout) -> list[int]:
+        run(
+            load,
+            serving=SERVING,
+            disaggregation=DisaggregationConfig(**layout),
+            backbone=tmp_path / "backbone.json",
+            decoder=decoder,
+            files=(),
+            out=tmp_path / "rows.jsonl",
+            work=tmp_path / "work",
+        )
+        return [json.loads(line)["number"] for line in (tmp_path / "rows.jsonl").open()]
+
+    monkeypatch.setattr("slimwise.sweep.run.measure", measure)
+    write_backbone_record(tmp_path / "backbone.json", RECORD, PROVENANCE)
+    return swept
+
+
+def test_one_more_load_measures_one_more_point(sweep):
+    assert sweep("full") == [0, 1]
+    assert sweep("full", load=LOAD.model_copy(update={"concurrency": (8, 4)})) == [1, 2]
+
+
+def test_two_servers_that_start_otherwise_are_measured_anew(sweep):
+    assert sweep("full-disaggregated") == [0, 1]
+    assert sweep("full-disaggregated", decode_args=["--max-num-seqs", "8"]) == [2, 3]
+
+
+def test_how_two_servers_start_says_nothing_of_one(sweep):
+    assert sweep("full") == [0, 1]
+    assert sweep("full", decode_args=["--max-num-seqs", "8"]) == [0, 1]
