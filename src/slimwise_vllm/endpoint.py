@@ -1,6 +1,7 @@
 """The plugin's HTTP routes: the default mode, changeable while serving, and expert coverage.
 
-An endpoint plugin of vLLM, which loads those that the variable VLLM_PLUGINS names.
+An endpoint plugin of vLLM, which loads those that the variable VLLM_PLUGINS names. It also has the
+server ask for its key wherever something is answered or changed.
 """
 
 import secrets
@@ -8,8 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import vllm.envs
-from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
+from fastapi import APIRouter, FastAPI, HTTPException, Request
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from slimwise.errors import ConfigError
 from slimwise_vllm.coverage_metrics import CoverageMetrics
@@ -17,18 +20,41 @@ from slimwise_vllm.plugin import CHOOSER
 from slimwise_vllm.request_pools import ModeChoice, PoolChooser
 
 _STATE = "slimwise"
+_KEYS = "slimwise_api_keys"
+_OPEN_PATHS = ("/health", "/ping", "/version", "/metrics")
+"""Routers and scrapers ask for these without a key."""
 
 
-def _check_key(request: Request) -> None:
-    """Refuse with 401 what lacks a key of the server, as vLLM does on routes of its own only."""
-    state = getattr(request.app.state, _STATE, None)
-    given = request.headers.get("Authorization", "").encode()
-    expected = [f"Bearer {key}".encode() for key in state.api_keys] if state else []
-    if expected and not any(secrets.compare_digest(given, each) for each in expected):
-        raise HTTPException(401, "the server asks for an API key: Authorization: Bearer KEY.")
+class KeyCheck:
+    """Refuses with 401 what lacks a key of the server, on every path that is not open.
+
+    vLLM asks on some paths only. Others answer prompts (/invocations) or stop those of others
+    (/pause, /abort_requests).
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it."""
+        if scope["type"] != "http" or _may_pass(Request(scope)):
+            await self._app(scope, receive, send)
+            return
+        error = "the server asks for an API key: Authorization: Bearer KEY."
+        await JSONResponse({"error": error}, 401)(scope, receive, send)
 
 
-router = APIRouter(prefix="/slimwise", dependencies=[Depends(_check_key)])
+def _may_pass(request: Request) -> bool:
+    path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+    keys: Sequence[str] = getattr(request.app.state, _KEYS, ())
+    if not keys or path.rstrip("/") in _OPEN_PATHS:
+        return True
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    is_known = [secrets.compare_digest(given.encode(), key.encode()) for key in keys]
+    return scheme.lower() == "bearer" and any(is_known)
+
+
+router = APIRouter(prefix="/slimwise")
 
 
 class DefaultMode(BaseModel):
@@ -70,10 +96,9 @@ async def coverage(request: Request) -> dict[str, Any]:
 
 
 class _State:
-    def __init__(self, engine_client: Any, chooser: PoolChooser, api_keys: Sequence[str]) -> None:
+    def __init__(self, engine_client: Any, chooser: PoolChooser) -> None:
         self.engine_client = engine_client
         self.chooser = chooser
-        self.api_keys = api_keys
 
 
 class SlimWiseEndpoint:
@@ -83,14 +108,16 @@ class SlimWiseEndpoint:
     required_tasks = ("generate",)
 
     def attach_router(self, app: FastAPI) -> None:
-        """Add the plugin's routes to the server."""
+        """Add the plugin's routes to the server, and the check of its key to all of its routes."""
         app.include_router(router)
+        app.add_middleware(KeyCheck)
 
     async def init_state(self, engine_client: Any, state: Any, args: Any) -> None:
-        """Find the chooser of this server, and show its coverage beside vLLM's own metrics.
+        """Find keys and chooser of this server, and show its coverage beside vLLM's own metrics.
 
         ConfigError with several API servers, of which a change would reach only one.
         """
+        setattr(state, _KEYS, [key for key in args.api_key or [vllm.envs.VLLM_API_KEY] if key])
         chooser = getattr(engine_client.input_processor, CHOOSER, None)
         if chooser is None:
             return
@@ -100,8 +127,7 @@ class SlimWiseEndpoint:
                 f"--api-server-count={num_servers}: the default mode could be changed in one of "
                 "them only. Use 1, or take slimwise out of VLLM_PLUGINS."
             )
-        keys = [key for key in args.api_key or [vllm.envs.VLLM_API_KEY] if key]
-        setattr(state, _STATE, _State(engine_client, chooser, keys))
+        setattr(state, _STATE, _State(engine_client, chooser))
         CoverageMetrics.show(engine_client.vllm_config.additional_config)
 
 

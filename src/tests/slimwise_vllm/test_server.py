@@ -173,6 +173,12 @@ def test_the_default_mode_changes_without_a_restart(server):
     ("path", "method"),
     [
         ("/v1/chat/completions", "POST"),
+        ("/invocations", "POST"),
+        ("/generative_scoring", "POST"),
+        ("/tokenize", "POST"),
+        ("/pause", "POST"),
+        ("/openapi.json", "GET"),
+        ("/health/../invocations", "POST"),
         ("/slimwise/default_mode", "PUT"),
         ("/slimwise/default_mode", "GET"),
         ("/slimwise/coverage", "GET"),
@@ -183,6 +189,11 @@ def test_without_the_key_nothing_is_answered_or_changed(server, path, method):
         status, _ = call(server, path, {"mode": "slimwise"}, method, key)
         assert status == 401
     assert call(server, "/slimwise/default_mode")[1]["mode"] == "full"
+
+
+@pytest.mark.parametrize("path", ["/health", "/ping", "/version", "/metrics"])
+def test_without_the_key_the_server_tells_how_it_is(server, path):
+    assert call(server, path, key="")[0] == 200
 
 
 def test_nobody_outside_this_host_is_listened_to(server):
