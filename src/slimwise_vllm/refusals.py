@@ -1,5 +1,6 @@
 """Everything that the plugin refuses to run on, by name, before it could serve a wrong answer."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,24 @@ from slimwise_vllm.settings import PluginSettings
 TESTED_VERSIONS = ("0.26.0", "0.32.0")
 _ROUTERS = ("FusedTopKRouter", "CustomRoutingRouter", "GroupedTopKRouter", "CPURouter")
 _PROBE_ROWS = 4
+_SIZES = (
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "prefill_context_parallel_size",
+    "decode_context_parallel_size",
+)
+_CONNECTORS = (
+    "NixlConnector",
+    "NixlPullConnector",
+    "NixlPushConnector",
+    "MooncakeConnector",
+    "MooncakeStoreConnector",
+    "MoRIIOConnector",
+    "OffloadingConnector",
+    "SimpleCPUOffloadConnector",
+    "DecodeBenchConnector",
+)
+"""Of vLLM, those that find KV by its request or by vLLM's block hashes, which name the pools."""
 
 
 def refuse_version(version: str, settings: PluginSettings) -> None:
@@ -29,25 +48,46 @@ def refuse_version(version: str, settings: PluginSettings) -> None:
 def refuse_engine(vllm_config: Any, settings: PluginSettings) -> None:
     """ConfigError names the first feature under which rows of a step are not its tokens in order.
 
-    So is pipeline parallelism, where no worker sees all the layers of a keep set, and for trained
-    pools LoRA, which puts its own modules in the place of those that would be hooked.
+    So is pipeline parallelism, where no worker sees all the layers of a keep set, a KV connector
+    that could take the KV of one pool for another's, and for trained pools LoRA, which puts its own
+    modules in the place of those that would be hooked.
     """
     parallel = vllm_config.parallel_config
     is_trained = any(files.trained for files in settings.pools.values())
+    for option in _SIZES:
+        size = getattr(parallel, option)
+        if size > 1:
+            raise ConfigError(
+                f"--{option.replace('_', '-')}={size} cannot serve expert pools, for which the "
+                "limit is 1. Leave it out."
+            )
     refused = {
-        "dual-batch overlap (enable_dbo, ubatch_size)": parallel.use_ubatching,
-        "prefill context parallelism": parallel.prefill_context_parallel_size > 1,
-        "decode context parallelism": parallel.decode_context_parallel_size > 1,
-        "pipeline parallelism": parallel.pipeline_parallel_size > 1,
-        "data parallelism": parallel.data_parallel_size > 1,
-        "sequence-parallel MoE": parallel.use_sequence_parallel_moe,
-        "KV-sharing fast prefill": vllm_config.cache_config.kv_sharing_fast_prefill,
-        "a pooling model": vllm_config.model_config.runner_type == "pooling",
-        "LoRA beside trained tensors": is_trained and vllm_config.lora_config is not None,
+        "dual-batch overlap (--enable-dbo, --ubatch-size)": parallel.use_ubatching,
+        "sequence-parallel MoE (--all2all-backend)": parallel.use_sequence_parallel_moe,
+        "--kv-sharing-fast-prefill": vllm_config.cache_config.kv_sharing_fast_prefill,
+        "a pooling model (--runner pooling)": vllm_config.model_config.runner_type == "pooling",
+        "LoRA (--enable-lora) beside trained tensors": (
+            is_trained and vllm_config.lora_config is not None
+        ),
     }
     for feature, is_on in refused.items():
         if is_on:
-            raise ConfigError(f"expert pools do not support {feature}. Turn it off.")
+            raise ConfigError(f"{feature} cannot serve expert pools. Turn it off.")
+    if vllm_config.kv_transfer_config is not None:
+        _refuse_connector(vars(vllm_config.kv_transfer_config))
+
+
+def _refuse_connector(connector: Mapping[str, Any]) -> None:
+    """ConfigError if it may find the KV of one pool by the tokens of a request for another."""
+    name, module = connector["kv_connector"], connector.get("kv_connector_module_path")
+    if name == "MultiConnector" and not module:
+        for child in connector["kv_connector_extra_config"]["connectors"]:
+            _refuse_connector(child)
+    elif name is not None and (module or name not in _CONNECTORS):
+        raise ConfigError(
+            f"KV connector {f'{module}.{name}' if module else name} is not known to tell the KV of "
+            f"one pool from that of another, as do {', '.join(_CONNECTORS)}. Use one of these."
+        )
 
 
 def refuse_other_model(pools: Pools, vllm_config: Any, settings: PluginSettings) -> None:
@@ -108,7 +148,8 @@ def _probe_router(layer: MoELayer, device: torch.device) -> None:
     num_experts, top_k = config.num_logical_experts, config.experts_per_token
     hidden = torch.zeros(_PROBE_ROWS, config.hidden_dim, dtype=config.in_dtype, device=device)
     ranks = torch.randperm(num_experts, generator=torch.Generator().manual_seed(0)).to(device)
-    logits = ranks.to(config.in_dtype).expand(_PROBE_ROWS, -1).contiguous() / num_experts
+    # Below 0, where bfloat16 tells the largest apart however many there are.
+    logits = (ranks - num_experts).to(config.in_dtype).expand(_PROBE_ROWS, -1) / num_experts
     _, ids = layer.runner.router._compute_routing(hidden, logits, None)
     expected = ranks.topk(top_k).indices
     if set(ids.flatten().tolist()) != set(expected.tolist()):

@@ -93,6 +93,11 @@ class PoolChooser:
     def assign(self, extra_args: Mapping[str, Any] | None) -> dict[str, Any]:
         """New extra arguments in which the choice is recorded for assigned_pools to read."""
         chosen = self.choose(extra_args)
+        transfer = (extra_args or {}).get("kv_transfer_params") or {}
+        if transfer.get("do_remote_decode"):
+            # Another server decodes. Of some prompts vLLM gives the last token to that one too,
+            # and the last that is left here must not pass for the first of decode.
+            chosen = PhasePools(chosen.prefill, chosen.prefill)
         digests = [self._pools.digests[pool] for pool in chosen]
         record = [*chosen, *digests, self._first_decode_offset]
         return {**(extra_args or {}), _ASSIGNED: record}

@@ -32,12 +32,13 @@ def settings(**changes):
     return PluginSettings(pools={"half": PoolFiles(keep_set=Path("half.json"))}, **changes)
 
 
-def engine(runner_type="generate", fast_prefill=False, lora=None, **parallel):
+def engine(runner_type="generate", fast_prefill=False, lora=None, transfer=None, **parallel):
     return SimpleNamespace(
         parallel_config=SimpleNamespace(**(PARALLEL | parallel)),
         cache_config=SimpleNamespace(kv_sharing_fast_prefill=fast_prefill),
         model_config=SimpleNamespace(runner_type=runner_type),
         lora_config=lora,
+        kv_transfer_config=transfer and SimpleNamespace(**transfer),
     )
 
 
@@ -56,12 +57,12 @@ def test_another_version_passes_only_if_allowed():
     ("changes", "feature"),
     [
         ({"use_ubatching": True}, "dual-batch overlap"),
-        ({"prefill_context_parallel_size": 2}, "prefill context parallelism"),
-        ({"decode_context_parallel_size": 2}, "decode context parallelism"),
-        ({"pipeline_parallel_size": 2}, "pipeline parallelism"),
-        ({"data_parallel_size": 2}, "data parallelism"),
+        ({"prefill_context_parallel_size": 2}, "--prefill-context-parallel-size=2"),
+        ({"decode_context_parallel_size": 2}, "--decode-context-parallel-size=2"),
+        ({"pipeline_parallel_size": 2}, "--pipeline-parallel-size=2 .* limit is 1"),
+        ({"data_parallel_size": 2}, "--data-parallel-size=2"),
         ({"use_sequence_parallel_moe": True}, "sequence-parallel MoE"),
-        ({"fast_prefill": True}, "KV-sharing fast prefill"),
+        ({"fast_prefill": True}, "--kv-sharing-fast-prefill"),
         ({"runner_type": "pooling"}, "a pooling model"),
     ],
 )
@@ -71,10 +72,48 @@ def test_unsupported_engines_are_refused_by_name(changes, feature):
         refuse_engine(engine(**changes), settings())
 
 
+def connector(name, module=None, **extra):
+    return {
+        "kv_connector": name,
+        "kv_connector_module_path": module,
+        "kv_connector_extra_config": extra,
+    }
+
+
+NIXL, LMCACHE = connector("NixlConnector"), connector("LMCacheConnectorV1")
+
+
+@pytest.mark.parametrize(
+    "safe",
+    [
+        NIXL,
+        connector("OffloadingConnector"),
+        connector("MultiConnector", connectors=[NIXL, {"kv_connector": "MooncakeStoreConnector"}]),
+        connector(None),
+    ],
+)
+def test_connectors_that_tell_pools_apart_pass(safe):
+    refuse_engine(engine(transfer=safe), settings())
+
+
+@pytest.mark.parametrize(
+    ("unsafe", "name"),
+    [
+        (LMCACHE, "LMCacheConnectorV1"),
+        (connector("ExampleConnector"), "ExampleConnector"),
+        (connector("MultiConnector", connectors=[NIXL, LMCACHE]), "LMCacheConnectorV1"),
+        (connector("NixlConnector", module="mine.nixl"), r"mine\.nixl\.NixlConnector"),
+    ],
+)
+def test_connectors_that_find_kv_by_its_tokens_are_refused_by_name(unsafe, name):
+    with pytest.raises(ConfigError, match=f"KV connector {name} .* NixlConnector, "):
+        refuse_engine(engine(transfer=unsafe), settings())
+
+
 def test_lora_is_refused_beside_trained_tensors_only():
     files = PoolFiles(keep_set=Path("half.json"), trained=Path("kd"))
     refuse_engine(engine(lora=object()), settings())
-    with pytest.raises(ConfigError, match="LoRA beside trained tensors"):
+    with pytest.raises(ConfigError, match="LoRA .* beside trained tensors"):
         refuse_engine(engine(lora=object()), PluginSettings(pools={"kd": files}))
 
 
@@ -114,22 +153,26 @@ class FusedTopKRouter:
 class CustomRoutingRouter(FusedTopKRouter):
     custom_routing_function = staticmethod(lambda: None)
     sign = 1
+    top_k = 2
 
     def _compute_routing(self, hidden, logits, indices_type):
-        return logits.topk(2).values, (logits * self.sign).topk(2).indices
+        return logits.topk(self.top_k).values, (logits * self.sign).topk(self.top_k).indices
 
 
 class ZeroExpertRouter(FusedTopKRouter):
     pass
 
 
-def layer(router, fused_gate=False, monolithic=False):
+def layer(router, fused_gate=False, monolithic=False, num_experts=8, top_k=2):
     runner = SimpleNamespace(
         router=router,
         _fse_fuse_gate=fused_gate,
         is_monolithic=monolithic,
         moe_config=SimpleNamespace(
-            num_logical_experts=8, experts_per_token=2, hidden_dim=4, in_dtype=torch.bfloat16
+            num_logical_experts=num_experts,
+            experts_per_token=top_k,
+            hidden_dim=4,
+            in_dtype=torch.bfloat16,
         ),
     )
     return MoELayer(0, "model.layers.0.mlp.experts", runner)
@@ -154,6 +197,11 @@ def test_routers_that_could_leave_the_pool_are_refused_by_name(refused, feature)
 def test_routers_that_follow_the_logits_pass():
     refuse_router(layer(FusedTopKRouter()), torch.device("cpu"))
     refuse_router(layer(CustomRoutingRouter(sign=1)), torch.device("cpu"))
+
+
+def test_more_experts_than_bfloat16_has_whole_numbers_pass():
+    router = CustomRoutingRouter(top_k=8)
+    refuse_router(layer(router, num_experts=768, top_k=8), torch.device("cpu"))
 
 
 def test_a_kernel_that_hides_its_choice_cannot_be_checked():

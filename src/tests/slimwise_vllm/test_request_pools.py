@@ -92,6 +92,18 @@ def test_a_record_travels_in_a_copy_of_the_arguments(chooser, pools):
     assert assigned.first_decode_offset == -1
 
 
+def test_a_prefill_server_computes_nothing_but_prefill(chooser, pools):
+    """Of a hybrid's prompt, NIXL keeps the last token from it, so its last is not the boundary."""
+    arguments = {"slimwise_pool": "small", "kv_transfer_params": {"do_remote_decode": True}}
+    assigned = assigned_pools(SimpleNamespace(extra_args=chooser.assign(arguments)))
+    assert assigned is not None
+    assert assigned.pools == (0, 0)
+    received = arguments | {"kv_transfer_params": {"do_remote_prefill": True}}
+    assigned = assigned_pools(SimpleNamespace(extra_args=chooser.assign(received)))
+    assert assigned is not None
+    assert assigned.digests == ("", pools.digests[2])
+
+
 @pytest.mark.parametrize("parameters", [None, SimpleNamespace(extra_args=None)])
 def test_a_request_that_met_no_chooser_has_no_pools(parameters):
     assert assigned_pools(parameters) is None
