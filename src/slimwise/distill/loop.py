@@ -57,12 +57,7 @@ class StepLosses:
         config is for the remedy.
         """
         for batch, (loss, _) in enumerate(self.parts_N2.tolist()):
-            if not math.isfinite(loss):
-                raise SlimWiseError(
-                    f"distillation loss is {loss} at step {step}, batch {batch}: lower "
-                    f"distillation.learning_rate (now {config.learning_rate}) and rerun; the last "
-                    "saved state is kept."
-                )
+            _check_finite(f"loss is {loss} at step {step}, batch {batch}", loss, config)
         return StepMeans(*self.means_2.tolist())
 
 
@@ -77,8 +72,8 @@ def distil(
 ) -> None:
     """Train the student in place; state and log are kept in the work directory.
 
-    An interrupted run continues at its last saved step with the same data. A loss that is not
-    finite stops with step and batch; no state is saved after it.
+    An interrupted run continues at its last saved step with the same data. A loss or a gradient
+    that is not finite stops every process with the step; no state is saved after it.
     """
     optimiser = StudentOptimiser(student, config)
     first_step = _resume(student, optimiser, work, processes)
@@ -87,10 +82,12 @@ def distil(
     for step in tqdm(steps, disable=None if processes.is_first else True):
         started, sequences = time.perf_counter(), upcoming
         losses = accumulate(student, sequences, config, processes=processes)
-        norm = optimiser.step(step)
+        device_norm = optimiser.step(step)
         # Drawn while the device is still at work.
         upcoming = step_sequences(source, rule, config, step + 1)
-        means = losses.read(step, config)
+        means, norm = losses.read(step, config), float(device_norm)
+        # Of the sum over all processes, so that none saves what a fault in another has spoilt.
+        _check_finite(f"gradient norm is {norm} at step {step}", norm, config)
         if not processes.is_first:
             continue
         rate = config.learning_rate * schedule(step, config)
@@ -101,6 +98,14 @@ def distil(
             write_resume_state(work, optimiser.state())
             logger.info("step %d of %d: loss %.4f", step + 1, config.steps, means.loss)
     processes.wait()
+
+
+def _check_finite(finding: str, value: float, config: DistillationConfig) -> None:
+    if not math.isfinite(value):
+        raise SlimWiseError(
+            f"distillation {finding}: lower distillation.learning_rate (now "
+            f"{config.learning_rate}) and rerun; the last saved state is kept."
+        )
 
 
 def accumulate(

@@ -2,12 +2,12 @@
 
 import csv
 import logging
+import math
 import os
 import time
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 def train(model: Any, tokenizer: Any, config: TrainConfig, work: Path) -> None:
     """Train the model in place; state and train_log.csv are kept in the work directory.
 
-    An interrupted run continues at its last saved step with the same data order. A non-finite
-    loss stops with its step; no state is saved after it.
+    An interrupted run continues at its last saved step with the same data order. A loss or a
+    gradient that is not finite stops with its step; no state is saved after it.
     """
     device = next(model.parameters()).device
     optimiser = MasterWeightOptimiser(model, config)
@@ -47,6 +47,7 @@ def train(model: Any, tokenizer: Any, config: TrainConfig, work: Path) -> None:
             started = time.perf_counter()
             loss = _accumulate(model, [batch.to(device) for batch in batches], config, step)
             norm = optimiser.step(step)
+            _check_finite(f"gradient norm is {norm} at step {step}", norm, config)
             tokens = sum(batch.num_tokens for batch in batches)
             rate = learning_rate(step, config)
             seconds = time.perf_counter() - started
@@ -74,12 +75,16 @@ def _accumulate(model: Any, batches: list[MicroBatch], config: TrainConfig, step
         )
         loss.backward()
         total += cross_entropy.item()
-    if not torch.isfinite(torch.tensor(total)):
-        raise SlimWiseError(
-            f"training loss is {total} at step {step}: lower training.learning_rate "
-            f"(now {config.learning_rate}) and rerun; the last saved state is kept."
-        )
+    _check_finite(f"loss is {total} at step {step}", total, config)
     return total
+
+
+def _check_finite(finding: str, value: float, config: TrainConfig) -> None:
+    if not math.isfinite(value):
+        raise SlimWiseError(
+            f"training {finding}: lower training.learning_rate (now {config.learning_rate}) and "
+            "rerun; the last saved state is kept."
+        )
 
 
 def _resume(optimiser: MasterWeightOptimiser, work: Path) -> int:

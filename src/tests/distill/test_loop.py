@@ -123,6 +123,16 @@ def test_a_loss_that_is_not_finite_names_step_and_batch(build_student, config, t
     assert not (tmp_path / "state.safetensors").exists()
 
 
+def test_a_gradient_that_is_not_finite_is_never_saved(build_student, config, tmp_path):
+    """Its step has a finite loss; another process may have had one that is not."""
+    student = build_student()
+    student.trained()["model.norm.trained"].register_hook(lambda gradient: gradient * torch.inf)
+    settings = _settings(config).model_copy(update={"checkpoint_every_steps": 1})
+    with pytest.raises(SlimWiseError, match=r"gradient norm is (inf|nan) at step 0: lower"):
+        _run(student, settings, tmp_path)
+    assert not (tmp_path / "state.safetensors").exists()
+
+
 _TWO_PROCESSES = """
 import sys
 from pathlib import Path

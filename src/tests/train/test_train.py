@@ -10,6 +10,7 @@ from transformers import Qwen3_5MoeForCausalLM
 
 from slimwise.backbones.mini.architecture import mini_config
 from slimwise.backbones.mini.tokenizer import train_tokenizer
+from slimwise.errors import SlimWiseError
 from slimwise.train.config import TrainConfig
 from slimwise.train.data import IGNORED_LABEL, TrainingSteps, pad_sequences
 from slimwise.train.loop import train
@@ -93,6 +94,15 @@ def test_a_killed_run_resumes_to_the_same_losses(tokenizer: Any, tmp_path: Path)
     train(tiny_model().bfloat16(), tokenizer, CONFIG, broken)
     assert logged_losses(broken) == logged_losses(unbroken)
     assert len(logged_losses(broken)) == 4
+
+
+def test_a_gradient_that_is_not_finite_is_never_saved(tokenizer: Any, tmp_path: Path) -> None:
+    model = tiny_model().bfloat16()
+    model.model.norm.weight.register_hook(lambda gradient: gradient * torch.inf)
+    config = CONFIG.model_copy(update={"checkpoint_every_steps": 1})
+    with pytest.raises(SlimWiseError, match=r"gradient norm is (inf|nan) at step 0: lower"):
+        train(model, tokenizer, config, tmp_path)
+    assert not (tmp_path / "state.safetensors").exists()
 
 
 def test_the_schedule_warms_up_and_ends_near_zero() -> None:
