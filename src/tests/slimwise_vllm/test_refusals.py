@@ -113,7 +113,7 @@ def test_connectors_that_find_kv_by_its_tokens_are_refused_by_name(unsafe, name)
 def test_lora_is_refused_beside_trained_tensors_only():
     files = PoolFiles(keep_set=Path("half.json"), trained=Path("kd"))
     refuse_engine(engine(lora=object()), settings())
-    with pytest.raises(ConfigError, match="LoRA .* beside trained tensors"):
+    with pytest.raises(ConfigError, match=r"LoRA .* beside trained tensors"):
         refuse_engine(engine(lora=object()), PluginSettings(pools={"kd": files}))
 
 
