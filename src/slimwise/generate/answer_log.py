@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from slimwise.artifacts.append_line import append_line
 from slimwise.artifacts.strict_json import parse_json
 from slimwise.core.vocabulary import Decoding, ServingMode
 from slimwise.errors import ArtifactError
@@ -22,7 +23,6 @@ class AnswerLog:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
         self._content = path.open("a+b", buffering=0)
         self._places: dict[QuestionKey, tuple[int, int]] = {}
         self._end = 0
@@ -50,16 +50,7 @@ class AnswerLog:
         ArtifactError if it cannot be written; the log is then as it was before.
         """
         line = json.dumps(row, allow_nan=False).encode() + b"\n"
-        try:
-            written = self._content.write(line)
-            if written < len(line):
-                raise OSError(f"{written} of {len(line)} bytes written")
-            os.fsync(self._content.fileno())
-        except OSError as failure:
-            self._content.truncate(self._end)
-            raise ArtifactError(
-                f"cannot write {self._path}: {failure}. Free some space; the same command resumes."
-            ) from failure
+        append_line(self._content, line)
         self._add(key, len(line))
 
     def row(self, key: QuestionKey) -> Row:

@@ -2,10 +2,12 @@
 
 import json
 import logging
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from slimwise.artifacts.append_line import append_line
 from slimwise.artifacts.tables import PROVENANCE_COLUMNS
 from slimwise.errors import ArtifactError
 from slimwise.provenance import current_provenance
@@ -24,8 +26,9 @@ class PointLog:
     def __init__(self, path: Path, commit: str | None = None) -> None:
         self._path, self._commit = path, commit
         path.parent.mkdir(parents=True, exist_ok=True)
-        whole = [line for line in _lines(path) if line.endswith("\n")]
-        path.write_text("".join(whole), "utf-8")
+        path.touch()
+        whole = [line for line in path.read_bytes().splitlines(True) if line.endswith(b"\n")]
+        os.truncate(path, sum(map(len, whole)))
         self._rows = {str(row[_KEY]): row for row in (_row(line, path) for line in whole)}
 
     def __contains__(self, point: str) -> bool:
@@ -36,23 +39,17 @@ class PointLog:
         return self._rows[point]
 
     def append(self, point: str, row: dict[str, Any]) -> None:
-        """Add the row of a point with its origin, which then survives the end of this process."""
+        """Add the row of a point with its origin; raises as append_line does."""
         origin = asdict(current_provenance())
         whole = {_KEY: point, **row, **{name: origin[name] for name in PROVENANCE_COLUMNS}}
         whole |= {"commit": self._commit or origin["commit"], "versions": origin["versions"]}
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(whole, allow_nan=False) + "\n")
+        with self._path.open("ab", buffering=0) as file:
+            append_line(file, json.dumps(whole, allow_nan=False).encode() + b"\n")
         self._rows[point] = whole
         _log.info("%s", json.dumps(row))
 
 
-def _lines(path: Path) -> list[str]:
-    if not path.is_file():
-        return []
-    return path.read_text("utf-8").splitlines(keepends=True)
-
-
-def _row(line: str, path: Path) -> dict[str, Any]:
+def _row(line: bytes, path: Path) -> dict[str, Any]:
     try:
         row = json.loads(line)
         row[_KEY]

@@ -1,4 +1,6 @@
 import json
+import resource
+import signal
 
 import pytest
 
@@ -25,6 +27,25 @@ def test_a_line_that_a_kill_cut_off_is_measured_again(tmp_path):
     assert "p2" not in log
     log.append("p2", {"step_ms": 1.0})
     assert [json.loads(line)["point"] for line in path.read_text().splitlines()] == ["p1", "p2"]
+
+
+def test_a_full_disk_costs_no_measured_point(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    PointLog(path).append("p1", {})
+    whole = path.read_text()
+    path.write_text(whole + '{"point": "p2", "ste')
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 8, limits[1]))
+        log = PointLog(path)
+        with pytest.raises(ArtifactError, match="the same command resumes"):
+            log.append("p2", {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert "p2" not in log
+    assert path.read_text() == whole
 
 
 @pytest.mark.parametrize("line", ["no JSON", "[]", '{"step_ms": 1}'])
