@@ -111,9 +111,10 @@ class TwoValuedRouter(nn.Module):
         frozen_E = self._family.expert_scale(dict(self.frozen.named_parameters()))
         if scale_E is None or frozen_E is None:
             return gates_TK
-        if self._phases.reader is Reader.STUDENT:
-            return gates_TK * scale_E[ids_TK]
-        scale_TK = torch.where(self._phases.is_student_T1, scale_E[ids_TK], frozen_E[ids_TK])
+        # float32: the gradient of an index adds up all tokens in the type of what is indexed.
+        scale_TK = scale_E.float()[ids_TK]
+        if self._phases.reader is Reader.BOTH:
+            scale_TK = torch.where(self._phases.is_student_T1, scale_TK, frozen_E[ids_TK])
         return gates_TK * scale_TK
 
 

@@ -7,6 +7,7 @@ from slimwise.distill.batches import SplitBatch, SplitSequence
 from slimwise.distill.cached import cached_loss, continuation
 from slimwise.distill.loop import accumulate
 from slimwise.distill.one_pass import one_pass_loss
+from slimwise.distill.student import make_student
 from slimwise.processes import Processes
 
 from .conftest import FOUR_KEPT, KEEP_SET, LENGTH, SPLITS
@@ -134,6 +135,28 @@ def test_batching_changes_neither_loss_nor_gradient(build_student, config, seque
     for loss, gradients in outcomes[1:]:
         assert loss == pytest.approx(outcomes[0][0], rel=1e-5)
         torch.testing.assert_close(gradients, outcomes[0][1], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["parallel"])
+@pytest.mark.parametrize("by_token", [False, True])
+def test_a_gate_scale_of_bfloat16_has_the_gradient_of_all_its_tokens(
+    tiny_model, kind, tiny_facts, by_token
+):
+    """Added up in bfloat16, ones stop counting at 256."""
+    student = make_student(tiny_model(kind).bfloat16(), KEEP_SET, tiny_facts.gate_rule)
+    router = student.model.get_submodule(student.modules.routers[0])
+    hidden = torch.randn(8000, 32, generator=torch.Generator().manual_seed(0)).bfloat16()
+    student.phases.student()
+    if by_token:
+        student.phases.by_token(torch.ones(8000, dtype=torch.bool))
+    _, gates, ids = router(hidden)
+    gates.sum().backward()
+    scale = router.student_parameters()["per_expert_scale"].double()
+    unscaled = gates.detach().double() / scale[ids]
+    expected = torch.zeros_like(scale).index_add(0, ids.flatten(), unscaled.flatten())
+    found = router.trained["per_expert_scale"].grad.double()
+    # bfloat16 has eight bits.
+    torch.testing.assert_close(found, expected.detach(), rtol=2**-8, atol=1e-6)
 
 
 def test_checkpointed_layers_change_nothing(build_student, config, sequences):
