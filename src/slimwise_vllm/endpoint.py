@@ -28,8 +28,7 @@ _OPEN_PATHS = ("/health", "/ping", "/version", "/metrics")
 class KeyCheck:
     """Refuses with 401 what lacks a key of the server, on every path that is not open.
 
-    vLLM asks on some paths only. Others answer prompts (/invocations) or stop those of others
-    (/pause, /abort_requests).
+    vLLM asks on some paths only; /invocations, which answers prompts, is not among them.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -4,8 +4,18 @@ vLLM reads it by itself. A key on a command line could be read by every user of 
 """
 
 import os
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+
+from slimwise.errors import EngineError
 
 API_KEY_VARIABLE = "VLLM_API_KEY"
+KEYED_PATH = "/v1/models"
+"""A server that has a key answers it only to those who show it."""
+
+_OK = 200
+_TIMEOUT_S = 10
 
 
 def api_key() -> str | None:
@@ -17,3 +27,33 @@ def authorization() -> dict[str, str]:
     """The headers that carry the key; none if none is set."""
     key = api_key()
     return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def refuse_other_keys(base_urls: Sequence[str]) -> None:
+    """EngineError names the first server that does not take our key, or takes none if we have one.
+
+    Behind a router, such a server would fail all requests, or answer them without the key.
+    """
+    for url in base_urls:
+        status = _status(url, authorization())
+        if status != _OK:
+            raise EngineError(
+                f"{url} answers {status} to a request with the API key of {API_KEY_VARIABLE} (set "
+                f"here: {api_key() is not None}). Start all servers and this one with the same key."
+            )
+        if api_key() is not None and _status(url, {}) == _OK:
+            raise EngineError(
+                f"{url} asks for no API key, and {API_KEY_VARIABLE} sets one here. Start it with "
+                "the same key."
+            )
+
+
+def _status(base_url: str, headers: Mapping[str, str]) -> int:
+    request = urllib.request.Request(f"{base_url}{KEYED_PATH}", headers=dict(headers))
+    try:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply:
+            return reply.status
+    except urllib.error.HTTPError as refusal:
+        return refusal.code
+    except (urllib.error.URLError, OSError) as failure:
+        raise EngineError(f"{base_url} does not answer: {failure}.") from failure

@@ -12,6 +12,7 @@ from pathlib import Path
 from slimwise.artifacts.manifest import verify_if_exported
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.vocabulary import Phase, ServingMode
+from slimwise.engine.api_key import refuse_other_keys
 from slimwise.engine.command import NO_POOLS, Device, Host, server_command, this_host
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.kv_check import refuse_other_cache, refuse_other_geometry
@@ -109,6 +110,7 @@ def serve_disaggregated(
         timeout_s = config.start_timeout_s
         running = held.enter_context(run_servers([*prefills, *decodes], start_timeout_s=timeout_s))
         running.wait_for_others((*layout.prefill_urls, *layout.decode_urls), timeout_s)
+        refuse_other_keys((*prefill_urls, *decode_urls))
         refuse_other_cache(prefill_urls, decode_urls)
         router = site.router(prefill_urls, decode_urls)
         running.start(router)

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from slimwise.engine.api_key import authorization
 from slimwise.engine.command import ServerCommand
 from slimwise.errors import EngineError
 
@@ -154,8 +155,10 @@ def run_servers(servers: Sequence[Server], *, start_timeout_s: float) -> Iterato
 
 
 def _is_healthy(base_url: str) -> bool:
+    # A router that has a key asks for it here too.
+    request = urllib.request.Request(f"{base_url}/health", headers=authorization())
     try:
-        with urllib.request.urlopen(f"{base_url}/health", timeout=_HEALTH_TIMEOUT_S) as reply:
+        with urllib.request.urlopen(request, timeout=_HEALTH_TIMEOUT_S) as reply:
             return reply.status == 200
     except (urllib.error.URLError, OSError):
         return False

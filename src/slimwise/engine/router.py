@@ -4,15 +4,12 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 
-from slimwise.engine.api_key import api_key
 from slimwise.engine.command import ServerCommand
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import EngineError
 
 _MODULE = "vllm_router"
 _CHECK_INTERVAL_S = 1
-_KEY_VARIABLE = "OPENAI_API_KEY"
-_THIS_HOST = ("127.0.0.1", "localhost", "::1")
 
 
 def router_command(
@@ -28,7 +25,7 @@ def router_command(
 
     Requests are not repeated by the router: it answers with the server's own failure, and the
     client knows whether to ask again. A server that comes back is used within seconds.
-    EngineError if vllm-router is not installed, or would hand the servers' key to other hosts.
+    EngineError if vllm-router is not installed.
     """
     if importlib.util.find_spec(_MODULE) is None:
         raise EngineError(
@@ -37,7 +34,7 @@ def router_command(
         )
     arguments = (
         *(sys.executable, "-m", "slimwise.engine.child", str(parent)),
-        *(sys.executable, "-m", f"{_MODULE}.launch_router", "--vllm-pd-disaggregation"),
+        *(sys.executable, "-m", "slimwise.engine.keyed_router", "--vllm-pd-disaggregation"),
         *(word for url in prefill_urls for word in ("--prefill", url)),
         *(word for url in decode_urls for word in ("--decode", url)),
         *("--host", config.host, "--port", str(port)),
@@ -52,17 +49,4 @@ def router_command(
         *("--disable-circuit-breaker", "--disable-retries"),
         *("--log-level", "warning"),
     )
-    return ServerCommand(arguments, _environment(config.host))
-
-
-def _environment(host: str) -> dict[str, str]:
-    """Where the router finds the servers' key; EngineError if other hosts could use it."""
-    key = api_key()
-    if key is None:
-        return {}
-    if host not in _THIS_HOST:
-        raise EngineError(
-            f"serving.host = {host} with an API key: vllm-router asks its clients for none, and "
-            "gives its own to the servers. Listen on 127.0.0.1, behind a proxy that asks."
-        )
-    return {_KEY_VARIABLE: key}
+    return ServerCommand(arguments, {})

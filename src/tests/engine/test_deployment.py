@@ -1,4 +1,7 @@
-"""The miniature with prefill and decode on a server each, beside one server that masks."""
+"""The miniature with prefill and decode on a server each, beside one server that masks.
+
+All of them ask for an API key, which every request here shows but where a test says otherwise.
+"""
 
 import json
 import urllib.error
@@ -17,6 +20,7 @@ from slimwise.backbones.mini.tasks.registry import GRADED
 from slimwise.backbones.mini.tasks.split import Split, draw_items
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import Criterion
+from slimwise.engine.api_key import API_KEY_VARIABLE, authorization
 from slimwise.engine.command import SERVED_NAME
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.decode_audit import decode_counts
@@ -25,7 +29,7 @@ from slimwise.engine.deployment import (
     serve_colocated,
     serve_disaggregated,
 )
-from slimwise.errors import CheckpointError
+from slimwise.errors import CheckpointError, EngineError
 from slimwise.export.config import ExportConfig
 from slimwise.export.run import run as export_decoder
 from slimwise.inspect.config import BackboneConfig
@@ -39,6 +43,14 @@ FULL = EMBEDDED_CHECKPOINT.resolve()
 SERVING = ServingConfig(max_model_len_tokens=640, max_num_seqs=32, kv_cache_gib=0.25, cpu_threads=1)
 BLOCK = 256
 """Tokens of an attention block of the miniature, which vLLM makes as large as its state."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def key():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(API_KEY_VARIABLE, "a key")
+        patch.setenv("OPENAI_API_KEY", "a key to something else")
+        yield
 
 
 class Pruned(NamedTuple):
@@ -104,9 +116,8 @@ def complete(url: str, prompt: list[int], num_tokens: int = 1, mode: str | None 
 
 
 def post(url: str, **body: Any) -> Any:
-    request = urllib.request.Request(
-        url, json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
+    headers = {"Content-Type": "application/json", **authorization()}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
     with urllib.request.urlopen(request, timeout=60) as reply:
         return json.load(reply)
 
@@ -201,6 +212,60 @@ def test_servers_that_run_elsewhere_are_used_and_left_alone(apart, pruned, tmp_p
         assert [server.name for server in second.started] == ["the router"]
         assert complete(second.base_url, prompt, 4) == complete(apart.base_url, prompt, 4)
     apart.running.raise_if_ended("with another deployment")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/completions", {"prompt": "17 + 25"}),
+        ("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "17 + 25"}]}),
+        ("POST", "/v1/responses", {"input": "17 + 25"}),
+        ("POST", "/inference/v1/generate", {"token_ids": [50], "sampling_params": {}}),
+        ("POST", "/invocations", {"prompt": "17 + 25"}),
+        ("POST", "/generate", {"text": "17 + 25"}),
+        ("POST", "/tokenize", {"prompt": "17 + 25"}),
+        ("GET", "/v1/models", {}),
+    ],
+)
+def test_without_the_key_neither_router_nor_server_answers(apart, method, path, body):
+    counts = decode_counts(apart.prefill_urls, apart.decode_urls)
+    asked = {"model": SERVED_NAME, **body}
+    for url in (apart.base_url, *apart.prefill_urls, *apart.decode_urls):
+        for shown in ({}, {"Authorization": "Bearer another key"}):
+            assert status(method, f"{url}{path}", asked, shown) == 401
+    assert decode_counts(apart.prefill_urls, apart.decode_urls) == counts
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/workers"), ("POST", "/add_worker"), ("POST", "/remove_worker"), ("GET", "/health")],
+)
+def test_without_the_key_the_router_tells_and_changes_nothing(apart, method, path):
+    named = f"{apart.base_url}{path}?url={apart.decode_urls[0]}"
+    for shown in ({}, {"Authorization": "Bearer another key"}):
+        assert status(method, named, {}, shown) == 401
+    complete(apart.base_url, [50] * 60)
+
+
+def status(method: str, url: str, body: dict[str, Any], headers: dict[str, str]) -> int:
+    sent = json.dumps(body).encode() if method == "POST" else None
+    headers = {"Content-Type": "application/json", **headers}
+    request = urllib.request.Request(url, sent, headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            return reply.status
+    except urllib.error.HTTPError as refusal:
+        return refusal.code
+
+
+def test_servers_that_ask_for_another_key_are_refused_at_the_start(
+    apart, pruned, tmp_path, monkeypatch
+):
+    monkeypatch.setenv(API_KEY_VARIABLE, "another key")
+    elsewhere = DisaggregationConfig(prefill_urls=apart.prefill_urls, decode_urls=apart.decode_urls)
+    models = ServedModel(FULL), ServedModel(pruned.checkpoint)
+    with pytest.raises(EngineError, match="answers 401 to a request with the API key"):
+        serve_disaggregated(*models, SERVING, elsewhere, tmp_path).__enter__()
 
 
 def test_a_client_error_is_passed_on(apart):

@@ -4,12 +4,10 @@ from typing import Any
 import pytest
 
 from slimwise.core.vocabulary import Phase
-from slimwise.engine.api_key import API_KEY_VARIABLE
 from slimwise.engine.command import Device, ServerCommand
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.kv_transfer import with_kv_transfer
 from slimwise.engine.router import router_command
-from slimwise.errors import EngineError
 
 pytest.importorskip("nixl")
 pytest.importorskip("vllm_router")
@@ -66,13 +64,3 @@ def test_the_router_knows_every_server_and_does_not_hide_failures():
     assert named == ["http://a:1", "http://b:1"]
     assert arguments[arguments.index("--decode") + 1] == "http://c:1"
     assert "--disable-retries" in arguments
-
-
-def test_the_router_has_the_servers_key_on_this_host_only(monkeypatch):
-    monkeypatch.setenv(API_KEY_VARIABLE, "a key")
-    config = ServingConfig(max_model_len_tokens=64)
-    ours = router_command(["http://a"], ["http://b"], config, port=5, metrics_port=6, parent=1)
-    assert ours.environment == {"OPENAI_API_KEY": "a key"}
-    config = config.model_copy(update={"host": "0.0.0.0"})
-    with pytest.raises(EngineError, match="asks its clients for none"):
-        router_command(["http://a"], ["http://b"], config, port=5, metrics_port=6, parent=1)

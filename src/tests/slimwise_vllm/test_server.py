@@ -176,7 +176,6 @@ def test_the_default_mode_changes_without_a_restart(server):
         ("/invocations", "POST"),
         ("/generative_scoring", "POST"),
         ("/tokenize", "POST"),
-        ("/pause", "POST"),
         ("/openapi.json", "GET"),
         ("/health/../invocations", "POST"),
         ("/slimwise/default_mode", "PUT"),

@@ -1,0 +1,82 @@
+"""Servers that ask for a key, or for none, and the router between them and us."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from slimwise.engine.api_key import API_KEY_VARIABLE, refuse_other_keys
+from slimwise.errors import EngineError
+
+
+@contextmanager
+def server(key: str | None) -> Iterator[str]:
+    """The address of a server that asks for the key."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_known = key is None or self.headers.get("Authorization") == f"Bearer {key}"
+            self.send_response(200 if is_known else 401)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "message"),
+    [
+        (None, None, None),
+        ("a key", "a key", None),
+        ("a key", "another", "answers 401 .*set here: True.* the same key"),
+        (None, "a key", "answers 401 .*set here: False.* the same key"),
+        ("a key", None, "asks for no API key"),
+    ],
+)
+def test_all_servers_have_our_key(monkeypatch, ours, theirs, message):
+    monkeypatch.delenv(API_KEY_VARIABLE, raising=False)
+    if ours is not None:
+        monkeypatch.setenv(API_KEY_VARIABLE, ours)
+    with server(ours) as first, server(theirs) as second:
+        if message is None:
+            refuse_other_keys((first, second))
+            return
+        with pytest.raises(EngineError, match=rf"^{second}.*{message}"):
+            refuse_other_keys((first, second))
+
+
+@pytest.fixture
+def routed(monkeypatch):
+    """Where vllm-router is told to have keys validated, and the key in its environment."""
+    pytest.importorskip("vllm_router")
+    from slimwise.engine import keyed_router
+
+    seen = []
+
+    def launch(arguments: object) -> None:
+        urls = vars(arguments).get("api_key_validation_urls", [])
+        seen.append((urls, os.environ.get("OPENAI_API_KEY")))
+
+    monkeypatch.setattr(keyed_router, "launch_router", launch)
+    words = ["--vllm-pd-disaggregation", "--prefill", "http://a:1", "--decode", "http://b:1"]
+    monkeypatch.setattr("sys.argv", ["router", *words])
+    monkeypatch.setenv("OPENAI_API_KEY", "a key to something else")
+    return lambda: (keyed_router.main(), seen.pop())[1]
+
+
+def test_the_router_has_keys_validated_and_shows_servers_no_other(monkeypatch, routed):
+    monkeypatch.setenv(API_KEY_VARIABLE, "a key")
+    assert routed() == (["http://a:1/v1/models"], "a key")
+
+
+def test_without_a_key_the_router_shows_none(monkeypatch, routed):
+    monkeypatch.delenv(API_KEY_VARIABLE, raising=False)
+    assert routed() == ([], None)
