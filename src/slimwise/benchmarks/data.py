@@ -78,8 +78,9 @@ def _hub_rows(source: DataSource) -> Iterable[Any]:
 
 def _file_rows(path: Path) -> list[Row]:
     try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as failure:
+        # As bytes: text also ends lines where JSON does not, at U+2028 and others.
+        lines = path.read_bytes().splitlines()
+    except OSError as failure:
         raise ConfigError(
             f"evaluation.data_folder: {path} cannot be read: {failure}. Put the file there, or "
             "leave evaluation.data_folder out to use the hub."
@@ -87,7 +88,7 @@ def _file_rows(path: Path) -> list[Row]:
     return [_parsed(line, number, path) for number, line in enumerate(lines, 1)]
 
 
-def _parsed(line: str, number: int, path: Path) -> Row:
+def _parsed(line: bytes, number: int, path: Path) -> Row:
     try:
         return parse_json(line)
     except ValueError as failure:

@@ -84,7 +84,8 @@ def _result(benchmark: str, results: Path) -> LmEvalResult:
     name = task_name(benchmark)
     (summary,) = results.rglob("results_*.json")
     (samples,) = results.rglob(f"samples_{name}_*.jsonl")
-    rows = [json.loads(line) for line in samples.read_text("utf-8").splitlines()]
+    # As bytes: text also ends lines where JSON does not, at U+2028 and others.
+    rows = [json.loads(line) for line in samples.read_bytes().splitlines()]
     # One row for each filter of each item; all filters saw the same answer.
     answers = {row["doc_id"]: row["resps"][0][0] for row in rows}
     scores = json.loads(summary.read_bytes())["results"][name]

@@ -50,6 +50,12 @@ def test_only_the_columns_that_are_read_are_kept(folder):
     assert read.rows == ({"question": "1+1?", "answer": "2"}, {"question": "2+2?", "answer": "4"})
 
 
+def test_only_a_line_feed_ends_a_row(folder):
+    row = {**ROWS[0], "answer": "2\u2028\x85"}
+    lines = [json.dumps(each, ensure_ascii=False) for each in (row, ROWS[1])]
+    assert read_data(SOURCE, folder(*lines)).rows[0]["answer"] == "2\u2028\x85"
+
+
 def test_the_hub_is_asked_for_the_fixed_revision(hub):
     calls, replies = hub
     replies.append(ROWS)

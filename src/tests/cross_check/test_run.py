@@ -107,7 +107,7 @@ def cross_check(tmp_path, inspected, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "form"), [("gsm8k", "so\n#### {}"), ("math_500", "so $\\boxed{{{}}}$.")]
+    ("name", "form"), [("gsm8k", "so,\u2028\n#### {}"), ("math_500", "so $\\boxed{{{}}}$.")]
 )
 def test_lm_eval_asks_the_same_and_its_scores_stand_beside_ours(
     name, form, server, cross_check, data
