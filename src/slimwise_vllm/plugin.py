@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from slimwise.errors import ConfigError
+from slimwise_vllm.request_pools import assigned_pools
 from slimwise_vllm.settings import PluginSettings, read_settings
 
 _log = logging.getLogger(f"vllm.{__name__}")
@@ -27,6 +28,7 @@ CHOOSER = "slimwise_chooser"
 def register() -> None:
     """Make vLLM read the key "slimwise" of its additional configuration; harmless to repeat."""
     try:
+        from vllm.v1.engine.core import EngineCore
         from vllm.v1.engine.input_processor import InputProcessor
         from vllm.v1.worker.worker_base import WorkerWrapperBase
 
@@ -34,6 +36,7 @@ def register() -> None:
 
         _wrap(InputProcessor, "__init__", _with_chooser)
         _wrap(InputProcessor, "process_inputs", _with_assigned_pools)
+        _wrap(EngineCore, "preprocess_add_request", _without_strangers)
         _wrap(WorkerWrapperBase, "init_device", _with_bound_worker)
         for module in HASHING_MODULES:
             _wrap(importlib.import_module(module), HASH_KEYS, with_pool_salt)
@@ -113,6 +116,22 @@ def _with_assigned_pools(process: Callable[..., Any]) -> Callable[..., Any]:
     return process_with_pools
 
 
+def _without_strangers(preprocess: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a request that no chooser has seen, before it would be served by the full pool."""
+
+    def preprocess_assigned(self: Any, request: Any) -> Any:
+        preprocessed = preprocess(self, request)
+        has_pools = read_settings(self.vllm_config.additional_config) is not None
+        if has_pools and assigned_pools(request.sampling_params) is None:
+            raise ConfigError(
+                f"request {request.request_id} has no pools: it did not pass vLLM's input "
+                "processor, where they are assigned. Give the engine a prompt and its parameters."
+            )
+        return preprocessed
+
+    return preprocess_assigned
+
+
 def _without_beams(search: Callable[..., Any]) -> Callable[..., Any]:
     """Refuse beam search where there are pools: it asks again and again, answers as prompts."""
 
@@ -136,10 +155,14 @@ def _with_bound_worker(initialise: Callable[..., None]) -> Callable[..., None]:
     def initialise_and_bind(self: Any, *args: Any, **kwargs: Any) -> None:
         from vllm.platforms import current_platform
 
+        from slimwise_vllm.refusals import refuse_frontend
+
+        settings = read_settings(self.vllm_config.additional_config)
+        if settings is not None:
+            refuse_frontend()
         if current_platform.is_cpu():
             _prepare_cpu()
         initialise(self, *args, **kwargs)
-        settings = read_settings(self.vllm_config.additional_config)
         if settings is None:
             return
         worker = self.worker

@@ -45,6 +45,17 @@ def refuse_version(version: str, settings: PluginSettings) -> None:
     )
 
 
+def refuse_frontend() -> None:
+    """ConfigError if requests would enter by a server that is not Python and loads no plugins."""
+    from vllm import envs
+
+    if envs.VLLM_USE_RUST_FRONTEND:
+        raise ConfigError(
+            "VLLM_USE_RUST_FRONTEND=1 cannot serve expert pools: the plugin would not see the "
+            "requests. Unset it, so that vLLM's Python server takes them."
+        )
+
+
 def refuse_engine(vllm_config: Any, settings: PluginSettings) -> None:
     """ConfigError names the first feature under which rows of a step are not its tokens in order.
 

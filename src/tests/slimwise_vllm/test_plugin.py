@@ -6,13 +6,23 @@ from types import SimpleNamespace
 
 import pytest
 
+from slimwise.errors import ConfigError
 from slimwise_vllm.plugin import register
 from slimwise_vllm.prefix_cache import HASH_KEYS, HASHING_MODULES
+
+POOLS = {"slimwise": {"pools": {"half": "half.json"}}}
+
+
+def of_engine(additional_config):
+    """What the wrapped methods know of the engine that they belong to."""
+    load = SimpleNamespace(load_format="auto")
+    config = SimpleNamespace(additional_config=additional_config, load_config=load)
+    return SimpleNamespace(vllm_config=config)
 
 
 def request(**extra_args):
     parameters = SimpleNamespace(extra_args=extra_args)
-    return SimpleNamespace(sampling_params=parameters, num_prompt_tokens=5)
+    return SimpleNamespace(request_id="r1", sampling_params=parameters, num_prompt_tokens=5)
 
 
 @pytest.mark.parametrize("module", HASHING_MODULES)
@@ -28,3 +38,29 @@ def test_block_hashes_name_their_pools_though_another_plugin_wrapped_them(module
     register()
     pruned = request(slimwise_assigned=[1, 1, "abc", "abc", -1])
     assert getattr(holder, HASH_KEYS)(pruned, 0, 4, 0) == ((("slimwise", "abc"),), 0)
+
+
+def test_a_request_that_met_no_chooser_is_refused_where_there_are_pools(monkeypatch):
+    from vllm.v1.engine.core import EngineCore
+
+    monkeypatch.setattr(EngineCore, "preprocess_add_request", lambda _, request: (request, 7))
+    register()
+    stranger, known = request(other=1), request(slimwise_assigned=[0, 0, "", "", -1])
+    for engine, accepted in ((of_engine(None), stranger), (of_engine(POOLS), known)):
+        assert EngineCore.preprocess_add_request(engine, accepted) == (accepted, 7)
+    with pytest.raises(ConfigError, match="request r1 has no pools"):
+        EngineCore.preprocess_add_request(of_engine(POOLS), stranger)
+
+
+def test_a_frontend_without_plugins_is_refused_before_a_worker_starts(monkeypatch):
+    from vllm.v1.worker.worker_base import WorkerWrapperBase
+
+    started = []
+    monkeypatch.setattr(WorkerWrapperBase, "init_device", started.append)
+    monkeypatch.setenv("VLLM_USE_RUST_FRONTEND", "1")
+    register()
+    with pytest.raises(ConfigError, match="VLLM_USE_RUST_FRONTEND"):
+        WorkerWrapperBase.init_device(of_engine(POOLS))
+    assert not started
+    WorkerWrapperBase.init_device(of_engine(None))
+    assert started
