@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 _ROUTING = "real"
 _DIGITS = 6
 _PASS_ANSWERS = 32
+_NO_CALLS = "[]"
 _NOTE = (
     "Share of the experts that a decode step reads, mean over layers and over steps drawn from the "
     "full decoder's greedy answers. Uniform is m (1 - (1 - k/m)^B) / m."
@@ -56,7 +57,7 @@ def run(
     """Write the table of coverage at each batch.
 
     backbone is the backbone's record, samples the full decoder's. ConfigError if there are fewer
-    answers than sequences in the largest batch.
+    answers than sequences in the largest batch, or if their server took them apart.
     """
     record = read_backbone_record(backbone)
     answers = _answers(evaluation, record.model, read_samples(samples))
@@ -120,8 +121,18 @@ def _row(record: BackboneRecord, batch: int, distinct: float) -> dict[str, Any]:
 def _answers(
     evaluation: EvaluationConfig, model: Path, samples: pd.DataFrame
 ) -> list[tuple[list[int], list[int]]]:
-    """Tokens of prompt and answer of each greedy answer that has a decoded token."""
+    """Tokens of prompt and answer of each greedy answer that has a decoded token.
+
+    ConfigError if the server took answers apart: their tokens can be had from whole texts only.
+    """
     greedy = samples[samples["decoding"] == Decoding.GREEDY]
+    apart = (greedy["reasoning"] != "") | (greedy["tool_calls"] != _NO_CALLS)
+    if apart.any():
+        raise ConfigError(
+            f"{apart.sum()} of {len(greedy)} greedy answers lack the thought or the calls that the "
+            "server's parsers took out of them, so that their tokens are unknown. Leave "
+            "coverage.batches empty; a server that runs tells its own coverage."
+        )
     asked = questions(
         evaluation, (ServingMode.FULL,), ServerTraits(by_pool=False, parses_calls=False)
     )

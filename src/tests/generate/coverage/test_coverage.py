@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 
 from slimwise.artifacts.backbone_record import BackboneRecord, write_backbone_record
 from slimwise.artifacts.coverage_table import COVERAGE_COLUMNS
-from slimwise.artifacts.samples import COLUMNS, write_samples
+from slimwise.artifacts.samples import COLUMNS, read_samples, write_samples
 from slimwise.artifacts.tables import read_table
 from slimwise.backbones.registry import inspect_checkpoint
 from slimwise.benchmarks.registry import benchmark_named
@@ -73,6 +73,14 @@ def study(tmp_path) -> Path:
     frame = pd.DataFrame(rows)[list(COLUMNS)]
     write_samples(tmp_path / "samples.parquet", [frame], PROVENANCE)
     return tmp_path
+
+
+@pytest.mark.parametrize("taken", [{"reasoning": "3+4"}, {"tool_calls": '[{"name": "add"}]'}])
+def test_answers_that_a_server_took_apart_are_refused(study, taken):
+    samples = read_samples(study / "samples.parquet").assign(**taken)
+    write_samples(study / "samples.parquet", [samples], PROVENANCE)
+    with pytest.raises(ConfigError, match=r"2 of 2 .* coverage\.batches"):
+        measure(study, 1)
 
 
 def measure(study: Path, *batches: int) -> pd.DataFrame:
