@@ -10,11 +10,12 @@ from pathlib import Path
 CHILD = (sys.executable, "-m", "slimwise.engine.child")
 
 
-def test_the_program_ends_when_its_parent_is_killed(tmp_path):
+def test_the_program_ends_when_its_parent_is_killed_though_it_ignores_sigterm(tmp_path):
     named = tmp_path / "child"
+    program = ["sh", "-c", "trap '' TERM; exec sleep 600"]
     source = (
         "import os, subprocess, sys, time; "
-        f"child = subprocess.Popen([*{list(CHILD)!r}, str(os.getpid()), 'sleep', '600']); "
+        f"child = subprocess.Popen([*{list(CHILD)!r}, str(os.getpid()), *{program!r}]); "
         f"open({str(named)!r}, 'w').write(str(child.pid)); time.sleep(600)"
     )
     parent = subprocess.Popen([sys.executable, "-c", source])
