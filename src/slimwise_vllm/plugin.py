@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from slimwise.core.skew import SKEWED_WEIGHTS
 from slimwise.errors import ConfigError
 from slimwise_vllm.request_pools import assigned_pools
 from slimwise_vllm.settings import PluginSettings, read_settings
@@ -163,6 +164,8 @@ def _with_bound_worker(initialise: Callable[..., None]) -> Callable[..., None]:
         if current_platform.is_cpu():
             _prepare_cpu()
         initialise(self, *args, **kwargs)
+        if self.vllm_config.load_config.load_format == SKEWED_WEIGHTS:
+            _offer_skewed_weights()
         if settings is None:
             return
         worker = self.worker
@@ -178,6 +181,14 @@ def _with_bound_worker(initialise: Callable[..., None]) -> Callable[..., None]:
         worker.load_model = load_and_bind
 
     return initialise_and_bind
+
+
+def _offer_skewed_weights() -> None:
+    from vllm.model_executor.model_loader import register_model_loader
+
+    from slimwise_vllm.skewed_weights import SkewedWeights
+
+    register_model_loader(SKEWED_WEIGHTS)(SkewedWeights)
 
 
 def _prepare_cpu() -> None:

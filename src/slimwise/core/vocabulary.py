@@ -58,6 +58,14 @@ class Deployment(StrEnum):
     DISAGGREGATED = "disaggregated"
 
 
+class Routing(StrEnum):
+    """How tokens choose experts: as a model's weights say, or as random ones do."""
+
+    REAL = "real"
+    UNIFORM = "uniform"
+    SKEWED = "skewed"
+
+
 class MoeKernels(StrEnum):
     """Where vLLM has its settings of the MoE kernel from, for a shape and a device."""
 

@@ -1,12 +1,15 @@
 """measure-throughput: a deployment outside any study, of real weights or of random ones."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from slimwise.artifacts.keep_set import read_keep_set
 from slimwise.backbones.registry import inspect_checkpoint
 from slimwise.config_digest import config_digest
-from slimwise.core.vocabulary import Phase
+from slimwise.core.skew import SKEWED_WEIGHTS, Skew
+from slimwise.core.vocabulary import Phase, Routing
 from slimwise.engine.config import ServingConfig
 from slimwise.engine.deployment import ServedModel
 from slimwise.provenance import code_digest
@@ -16,7 +19,8 @@ from slimwise.sweep.measure import Setup, measure
 from slimwise.sweep.point_log import PointLog
 from slimwise.sweep.points import points
 from slimwise.sweep.random_model import (
-    write_even_keep_set,
+    count_experts,
+    write_popular_keep_set,
     write_random_model,
     write_word_tokenizer,
 )
@@ -54,17 +58,30 @@ def run(
 
 def _serving(config: DeploymentConfig, swept: Swept) -> ServingConfig:
     """The settings of the servers, which without weights draw some."""
-    if config.model.path.is_dir():
+    if config.routing is Routing.REAL:
         return config.serving
-    drawn = ("--load-format", "dummy", "--tokenizer", str(swept.tokenizer))
+    drawn = (*_drawn_weights(config), "--tokenizer", str(swept.tokenizer))
     return config.serving.model_copy(update={"extra_args": (*drawn, *config.serving.extra_args)})
+
+
+def _drawn_weights(config: DeploymentConfig) -> tuple[str, ...]:
+    if config.routing is Routing.UNIFORM:
+        return "--load-format", "dummy"
+    skew = Skew(config.skew_strength, count_experts(config.model.path), config.load.seed)
+    return (
+        *("--load-format", SKEWED_WEIGHTS),
+        *("--model-loader-extra-config", json.dumps(asdict(skew))),
+    )
 
 
 def _swept(config: DeploymentConfig, folder: Path) -> Swept:
     """The deployment, its random models and keep sets written to the folder."""
     model = _model(config.model, folder / "model")
     decode = None if config.decode is None else _model(config.decode, folder / "decode_model")
-    pools = {name: _keep_set(kept, model, folder / name) for name, kept in config.pools.items()}
+    pools = {
+        name: _keep_set(kept, model, config.load.seed, folder / name)
+        for name, kept in config.pools.items()
+    }
     num_experts = inspect_checkpoint(decode or model).shape.num_experts
     return Swept(
         config.name,
@@ -91,10 +108,10 @@ def _tokenizer(source: ModelSource, folder: Path) -> Path:
     return write_word_tokenizer(source.path, folder).resolve()
 
 
-def _keep_set(kept: Path | int, model: Path, folder: Path) -> Path:
+def _keep_set(kept: Path | int, model: Path, seed: int, folder: Path) -> Path:
     if isinstance(kept, Path):
         return kept.resolve()
-    return write_even_keep_set(model, kept, folder / "keep_set.json").resolve()
+    return write_popular_keep_set(model, kept, seed, folder / "keep_set.json").resolve()
 
 
 def _num_kept(arm: Arm, pools: Mapping[str, Path], num_experts: int) -> int:

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from slimwise.core.vocabulary import DecoderId, ServingMode
+from slimwise.core.vocabulary import DecoderId, Routing, ServingMode
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.errors import ConfigError
 from slimwise.stage_config import StageConfig
@@ -125,14 +125,24 @@ class DeploymentConfig(StageConfig):
         min_length=1,
         description="Measured in turn; without pools, the one mode is that of the deployment.",
     )
-    routing: str = Field(
-        default="uniform", description="How tokens choose experts: uniform if weights are random."
+    skew_strength: float = Field(
+        default=0.0,
+        ge=0,
+        description="Spread of the popularity of experts of random weights, in pools and smaller "
+        "models the most popular; load.seed says which. 0 = uniform routing.",
     )
     load: LoadConfig = Field(default_factory=LoadConfig, description="What it is asked.")
     serving: ServingConfig = Field(description="How its servers run.")
     disaggregation: DisaggregationConfig = Field(
         default_factory=DisaggregationConfig, description="Where prefill and decode run."
     )
+
+    @property
+    def routing(self) -> Routing:
+        """How tokens choose experts."""
+        if self.model.path.is_dir():
+            return Routing.REAL
+        return Routing.SKEWED if self.skew_strength else Routing.UNIFORM
 
     @model_validator(mode="after")
     def _arms_have_pools(self) -> Self:
@@ -141,4 +151,9 @@ class DeploymentConfig(StageConfig):
                 raise ValueError(f"arm {arm.mode} names pool {arm.pool}, which pools does not")
         if len(self.arms) > 1 and not self.pools:
             raise ValueError("several arms differ by their pools: name some")
+        if self.skew_strength and self.routing is Routing.REAL:
+            raise ValueError(
+                f"skew_strength={self.skew_strength} is for random weights, and {self.model.path} "
+                "has others: set it to 0"
+            )
         return self

@@ -9,7 +9,14 @@ from typing import Any
 from slimwise.artifacts.backbone_record import BackboneRecord
 from slimwise.artifacts.manifest import exported_folder
 from slimwise.artifacts.pool_files import PoolFiles
-from slimwise.core.vocabulary import DecoderId, Deployment, Distillation, Phase, ServingMode
+from slimwise.core.vocabulary import (
+    DecoderId,
+    Deployment,
+    Distillation,
+    Phase,
+    Routing,
+    ServingMode,
+)
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.deployment import (
     RunningDeployment,
@@ -20,9 +27,6 @@ from slimwise.engine.deployment import (
 from slimwise.engine.process import RunningServers
 from slimwise.errors import ConfigError
 from slimwise.sweep.config import Placement
-
-_REAL = "real"
-"""The model's own routing."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Swept:
 
     name: str
     backbone: str
-    routing: str
+    routing: Routing
     model: ServedModel
     decode: ServedModel | None
     tokenizer: Path
@@ -95,7 +99,7 @@ def swept_decoder(
         arm = replace(arm, pool=str(decoder))
     model, decode = (full, own) if placement is Placement.APART else (own, None)
     return Swept(
-        f"{decoder}{placement}", record.name, _REAL, model, decode, full.folder, arms=(arm,)
+        f"{decoder}{placement}", record.name, Routing.REAL, model, decode, full.folder, arms=(arm,)
     )
 
 

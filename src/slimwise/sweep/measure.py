@@ -81,7 +81,7 @@ def _names(point: Point, swept: Swept) -> dict[str, Any]:
         "mode": str(point.arm.mode),
         "pool": point.arm.pool,
         "num_kept": point.arm.num_kept,
-        "routing": swept.routing,
+        "routing": str(swept.routing),
         "batch_offered": point.load.concurrency,
         "num_requests": point.load.num_requests,
         "prompt_tokens": point.load.prompt_tokens,

@@ -1,4 +1,4 @@
-"""Model folders from which vLLM serves a shape with random weights (`--load-format dummy`)."""
+"""Model folders from which vLLM serves a shape with random weights without a file of them."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from slimwise.artifacts.checkpoint_digest import checkpoint_digest
 from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
 from slimwise.backbones.config_keys import count
 from slimwise.backbones.registry import backbone_for, inspect_checkpoint
-from slimwise.core.keep_set import KeepSet
+from slimwise.core.skew import popular_keep_set
 from slimwise.core.vocabulary import Criterion
 from slimwise.provenance import current_provenance
 
@@ -33,6 +33,12 @@ def write_random_model(config_file: Path, num_experts: int | None, folder: Path)
     return folder
 
 
+def count_experts(config_file: Path) -> int:
+    """Experts of each layer of the configuration's model."""
+    config = _config(config_file)
+    return backbone_for(config["model_type"]).shape(config).num_experts
+
+
 def write_word_tokenizer(config_file: Path, folder: Path) -> Path:
     """A folder of its own for a tokenizer with a word for each id: n words are n tokens.
 
@@ -46,12 +52,11 @@ def write_word_tokenizer(config_file: Path, folder: Path) -> Path:
     return folder
 
 
-def write_even_keep_set(model: Path, num_kept: int, path: Path) -> Path:
-    """A keep set of the folder's model that keeps experts at equal distances in every layer."""
+def write_popular_keep_set(model: Path, num_kept: int, seed: int, path: Path) -> Path:
+    """The keep set of the experts that a skew of that seed makes popular in the folder's model."""
     found = inspect_checkpoint(model)
-    total = found.shape.num_experts
-    kept = tuple(total * number // num_kept for number in range(num_kept))
-    keep_set = KeepSet((kept,) * found.shape.num_layers, total, found.shape.top_k)
+    shape = found.shape.num_layers, found.shape.num_experts, found.shape.top_k
+    keep_set = popular_keep_set(shape, num_kept, seed)
     model_type = found.config["model_type"]
     record = KeepSetRecord(keep_set, Criterion.FREQUENCY, checkpoint_digest(model), model_type)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
+from slimwise.core.skew import popular_keep_set
 from slimwise.core.vocabulary import Criterion
 from slimwise.errors import ConfigError
 from slimwise.provenance import current_provenance
-from slimwise_vllm.decode_bench.skew import popular_keep_set
 
 _EXPERTS = "num_experts"
 _LAYERS = "num_hidden_layers"

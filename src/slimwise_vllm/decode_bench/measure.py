@@ -16,16 +16,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from slimwise.core.skew import expert_scales
 from slimwise.core.traffic import expected_distinct_experts
-from slimwise.core.vocabulary import Phase, ServingMode
+from slimwise.core.vocabulary import Phase, Routing, ServingMode
 from slimwise.errors import ConfigError
 from slimwise_vllm.decode_bench.engine import StartedEngine, engine_facts
 from slimwise_vllm.decode_bench.folders import expert_widths, moe_shape, vocabulary_size
 from slimwise_vllm.decode_bench.kernel_choice import KernelChoice
 from slimwise_vllm.decode_bench.live_batch import LiveBatch, synchronise
 from slimwise_vllm.decode_bench.plan import Arm, BenchPlan, EnginePlan
-from slimwise_vllm.decode_bench.skew import RouterSkew, Routing, expert_scales
 from slimwise_vllm.decode_bench.switch import ArmSwitch
+from slimwise_vllm.router_skew import RouterSkew
 from slimwise_vllm.token_pools import PHASES
 
 WriteRow = Callable[[dict[str, Any]], None]

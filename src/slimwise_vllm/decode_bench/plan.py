@@ -1,13 +1,14 @@
 """What a decode benchmark measures: engines of one model shape, and in each the arms to compare."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from slimwise.core.vocabulary import Phase, ServingMode
-from slimwise_vllm.decode_bench.skew import Routing
+from slimwise.core.vocabulary import Phase, Routing, ServingMode
 from slimwise_vllm.request_pools import PhasePools
+
+_RandomRouting = Literal[Routing.UNIFORM, Routing.SKEWED]
 
 
 class _PlanModel(BaseModel):
@@ -57,7 +58,7 @@ class EnginePlan(_PlanModel):
     num_experts: int = Field(gt=0, description="Experts a layer that the weights hold.")
     pools: dict[str, int] = Field(default={}, description="num_kept of each pool, by its name.")
     arms: tuple[Arm, ...] = Field(default=(Arm(),), min_length=1)
-    routings: tuple[Routing, ...] = (Routing.UNIFORM, Routing.SKEWED)
+    routings: tuple[_RandomRouting, ...] = (Routing.UNIFORM, Routing.SKEWED)
     rounds: dict[int, int] = Field(
         description="Blocks of each arm, by batch; the batches are those measured."
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from slimwise_vllm.decode_bench.skew import expert_scales
+from slimwise.core.skew import expert_scales
 from slimwise_vllm.moe_tuning.candidates import KernelConfig
 
 _log = logging.getLogger(__name__)

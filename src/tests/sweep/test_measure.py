@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slimwise.core.vocabulary import ServingMode
+from slimwise.core.vocabulary import Routing, ServingMode
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.deployment import ServedModel
 from slimwise.errors import EngineError
@@ -98,7 +98,7 @@ def decoder() -> Iterator[tuple[_Decoder, str]]:
 SWEPT = Swept(
     "full",
     "mini",
-    "real",
+    Routing.REAL,
     ServedModel(Path("/models/mini")),
     decode=None,
     tokenizer=Path("/models/mini"),

@@ -5,9 +5,11 @@ from transformers import AutoTokenizer
 
 from slimwise.artifacts.keep_set import read_keep_set
 from slimwise.backbones.registry import inspect_checkpoint
+from slimwise.core.skew import popularity_order
 from slimwise.paths import EMBEDDED_CHECKPOINT
 from slimwise.sweep.random_model import (
-    write_even_keep_set,
+    count_experts,
+    write_popular_keep_set,
     write_random_model,
     write_word_tokenizer,
 )
@@ -24,13 +26,14 @@ def test_a_shape_without_weights_is_a_model_folder_with_its_experts(model):
     assert inspect_checkpoint(model).shape.num_experts == 16
     whole = write_random_model(CONFIG, None, model.parent / "whole")
     assert inspect_checkpoint(whole).shape.num_experts == 64
+    assert count_experts(CONFIG) == 64
 
 
-def test_a_keep_set_spreads_over_all_experts(model, tmp_path):
-    keep_set = read_keep_set(write_even_keep_set(model, 6, tmp_path / "pools" / "m6.json")).keep_set
-    assert keep_set.num_experts == 16
-    assert keep_set.kept[0] == (0, 2, 5, 8, 10, 13)
-    assert keep_set.is_uniform
+def test_a_keep_set_has_the_popular_experts_of_each_layer(model, tmp_path):
+    path = write_popular_keep_set(model, 6, 3, tmp_path / "pools" / "m6.json")
+    keep_set = read_keep_set(path).keep_set
+    assert (keep_set.num_experts, keep_set.num_layers) == (16, 8)
+    assert keep_set.kept[7] == tuple(sorted(popularity_order(7, 16, 3)[:6]))
 
 
 def test_words_are_tokens_and_no_id_is_left_out(tmp_path):

@@ -1,59 +1,16 @@
-"""Popular and unpopular experts in a model of random weights.
-
-Random weights route uniformly: a step of 64 sequences reads 87 % of 256 experts with top-8, a real
-model about 75 % (SlimWise, Why). A router row scaled by s makes its logit vary s times as much, and
-top-k takes the largest, so an expert's popularity grows with its scale. Nothing is added to the
-step: the weights change, the kernels do not.
-
-The scales are the quantiles of a log-normal distribution. A pruned pool keeps the experts of the
-largest scales: REAP keeps those with the largest gate x norm, and here the gate grows with the
-scale. It is also the cautious choice, because among popular experts routing is flatter than among
-random ones, so that a pruned step reads more of its pool.
+"""The routers of a model of random weights, scaled so that some experts are popular.
 
 Legend: L MoE layers, E experts, D hidden width.
 """
 
 from collections.abc import Callable
-from enum import StrEnum
-from statistics import NormalDist
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from slimwise.core.keep_set import KeepSet
+from slimwise.core.skew import popularity_order
 from slimwise.errors import BackboneError
-
-
-class Routing(StrEnum):
-    """How the random router spreads tokens over a layer's experts."""
-
-    UNIFORM = "uniform"
-    SKEWED = "skewed"
-
-
-def expert_scales(num_experts: int, num_kept: int, strength: float) -> Tensor:
-    """Router scales of the num_kept most popular of num_experts experts, largest first.
-
-    exp(strength z) at the quantiles z of the normal distribution; all 1 for strength 0.
-    """
-    normal = NormalDist()
-    ranks = range(num_experts, num_experts - num_kept, -1)
-    quantiles = [normal.inv_cdf((rank - 0.5) / num_experts) for rank in ranks]
-    return (strength * torch.tensor(quantiles, dtype=torch.float64)).exp()
-
-
-def popularity_order(layer: int, num_experts: int, seed: int) -> list[int]:
-    """Experts of a layer from the most to the least popular."""
-    generator = torch.Generator().manual_seed(seed * 1_000_003 + layer)
-    return torch.randperm(num_experts, generator=generator).tolist()
-
-
-def popular_keep_set(shape: tuple[int, int, int], num_kept: int, seed: int) -> KeepSet:
-    """The num_kept most popular experts of each layer; the shape is layers, experts, top-k."""
-    num_layers, num_experts, top_k = shape
-    kept = (popularity_order(layer, num_experts, seed)[:num_kept] for layer in range(num_layers))
-    return KeepSet(tuple(tuple(sorted(layer)) for layer in kept), num_experts, top_k)
 
 
 class RouterSkew:

@@ -6,13 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from slimwise.core.skew import expert_scales, popular_keep_set, popularity_order
 from slimwise.errors import BackboneError
-from slimwise_vllm.decode_bench.skew import (
-    RouterSkew,
-    expert_scales,
-    popular_keep_set,
-    popularity_order,
-)
+from slimwise_vllm.router_skew import RouterSkew
 
 
 class Block(nn.Module):
@@ -25,13 +21,6 @@ class Block(nn.Module):
 def model(num_layers=2, num_experts=8) -> Any:
     torch.manual_seed(0)
     return nn.Sequential(*(Block(num_experts) for _ in range(num_layers)))
-
-
-def test_scales_are_quantiles_and_a_pool_has_the_largest():
-    scales_E = expert_scales(4, 4, 1.0)
-    assert scales_E.log().tolist() == pytest.approx([1.1503, 0.3186, -0.3186, -1.1503], abs=1e-4)
-    assert torch.equal(expert_scales(4, 2, 1.0), scales_E[:2])
-    assert expert_scales(4, 4, 0.0).tolist() == [1.0] * 4
 
 
 def test_the_keep_set_is_of_the_experts_that_the_skew_prefers():
@@ -70,16 +59,3 @@ def test_packed_routers_scale_their_products():
 def test_a_model_without_such_routers_is_refused():
     with pytest.raises(BackboneError, match="found 2 routers of 8 experts for 3 MoE layers"):
         RouterSkew(model(), 3, 8, seed=0)
-
-
-def test_a_strong_skew_reads_fewer_experts_of_the_full_pool():
-    generator = torch.Generator().manual_seed(0)
-
-    def distinct(strength):
-        scales_E = expert_scales(256, 256, strength).float()
-        logits_TE = torch.randn(64, 256, generator=generator) * scales_E
-        return logits_TE.topk(8).indices.unique().numel()
-
-    assert distinct(0.0) > 210
-    assert 170 < distinct(0.18) < 210
-    assert distinct(1.0) < 100
