@@ -10,10 +10,11 @@ from typing import Any
 import yaml
 
 from slimwise.artifacts.atomic import atomic_file
+from slimwise.artifacts.chat_row import DATA_FORMATS, folder_files
 from slimwise.backbones.config_keys import context_tokens
 from slimwise.backbones.registry import InspectedCheckpoint, inspect_checkpoint
 from slimwise.backbones.trainable import trainable_family
-from slimwise.calibrate.config import DATA_FORMATS, CalibrationConfig
+from slimwise.calibrate.config import CalibrationConfig
 from slimwise.calibrate.mixture import COMPONENTS
 from slimwise.config import load_study
 from slimwise.core.vocabulary import Criterion, Distillation, ServingMode
@@ -105,7 +106,7 @@ def _calibration(chats: Path | None, context: int) -> dict[str, Any]:
 
 
 def _components(chats: Path) -> Sequence[str]:
-    files = [path for path in sorted(chats.expanduser().glob("*")) if path.suffix in DATA_FORMATS]
+    files = folder_files(chats)
     if not files:
         raise ConfigError(
             f"{chats} holds no {', '.join(DATA_FORMATS)}. Put conversations there, one a line: "

@@ -1,6 +1,7 @@
 # REQUIRED INPUTS: {study}/10_backbone/backbone.json, accuracy_floor.json where floors are named,
-#                  30_keep_sets/{criterion}-m{num_kept}.json, and the tensors that ship for the
-#                  decoder, if any do.
+#                  30_keep_sets/{criterion}-m{num_kept}.json, the tensors that ship for the
+#                  decoder, if any do, and the files of distillation.chat_data and agent_data, where
+#                  these are folders.
 # OUTPUTS: {study}/50_distilled/{criterion}-m{num_kept}-kd_{rule}/: trained.safetensors,
 #          distill_log.csv, manifest.json; h200/50_distilled/distill_speed.jsonl on a GPU.
 
@@ -8,6 +9,7 @@
 rule distill_decoder:
     input:
         embedded_files,
+        study.distillation.data_files(),
         backbone=paths.backbone_record,
         keep_set=paths.keep_set("{criterion}", "{num_kept}"),
         floor=FLOOR,

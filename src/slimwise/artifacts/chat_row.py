@@ -6,9 +6,19 @@ A reader raises KeyError, TypeError or ValueError on a row that is not of that f
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 Row = Mapping[str, Any]
+DATA_FORMATS = MappingProxyType({".jsonl": "json", ".json": "json", ".parquet": "parquet"})
+"""What the datasets library calls a file of that suffix."""
+
+
+def folder_files(folder: str | Path) -> list[Path]:
+    """The data files in the folder; none if there is no such folder."""
+    paths = sorted(Path(folder).expanduser().glob("*"))
+    return [path for path in paths if path.suffix in DATA_FORMATS]
 
 
 @dataclass(frozen=True)

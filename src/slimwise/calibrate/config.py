@@ -1,16 +1,13 @@
 """What the experts are observed on."""
 
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from slimwise.artifacts.chat_row import DATA_FORMATS
 from slimwise.core.vocabulary import Packing
 from slimwise.stage_config import StageConfig
-
-DATA_FORMATS = MappingProxyType({".jsonl": "json", ".json": "json", ".parquet": "parquet"})
-"""What the datasets library calls a file of that suffix."""
 
 
 class CalibrationConfig(StageConfig):

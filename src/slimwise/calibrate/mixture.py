@@ -7,9 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from slimwise.artifacts.chat_row import Conversation, conversation
+from slimwise.artifacts.chat_row import DATA_FORMATS, Conversation, conversation
 from slimwise.calibrate import conversations
-from slimwise.calibrate.config import DATA_FORMATS, CalibrationConfig
+from slimwise.calibrate.config import CalibrationConfig
 from slimwise.errors import ConfigError
 
 logger = logging.getLogger(__name__)

@@ -3,13 +3,12 @@
 import json
 import random
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import datasets
 from torch.utils.data import ConcatDataset
 
-from slimwise.artifacts.chat_row import conversation
+from slimwise.artifacts.chat_row import DATA_FORMATS, conversation, folder_files
 from slimwise.distill.config import DistillationConfig
 from slimwise.errors import ConfigError
 
@@ -46,15 +45,13 @@ def load_rows(source: str) -> Any:
 
     ConfigError if there is no such data.
     """
-    folder = Path(source)
-    suffixes = {".jsonl": "json", ".json": "json", ".parquet": "parquet"}
-    files = sorted(path for path in folder.glob("*") if path.suffix in suffixes)
+    files = folder_files(source)
     try:
         if not files:
             return datasets.load_dataset(source, split="train")
         # One by one: files of one folder may differ in their columns.
         tables: list[Any] = [
-            datasets.load_dataset(suffixes[path.suffix], data_files=str(path), split="train")
+            datasets.load_dataset(DATA_FORMATS[path.suffix], data_files=str(path), split="train")
             for path in files
         ]
         return ConcatDataset(tables)

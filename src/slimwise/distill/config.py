@@ -1,9 +1,11 @@
 """How pruned decoders are distilled."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from slimwise.artifacts.chat_row import folder_files
 from slimwise.core.vocabulary import Criterion, Distillation
 from slimwise.stage_config import StageConfig
 
@@ -112,6 +114,13 @@ class DistillationConfig(StageConfig):
         """The slice of one decoder, which stays the same when others are distilled too."""
         nothing = dict.fromkeys(("criteria", "num_kept", "decoders"))
         return self.model_copy(update={**nothing, "rules": (Distillation(rule),)})
+
+    def data_files(self) -> list[Path]:
+        """What local folders hold of the data now; none of what comes from the hub."""
+        if self.dataset == "mini_tasks":
+            return []
+        agent = folder_files(self.agent_data) if self.agent_share else []
+        return folder_files(self.chat_data) + agent
 
     def recipe(self) -> dict[str, Any]:
         """The keys, beside the seed, that shape what is trained, as JSON values.

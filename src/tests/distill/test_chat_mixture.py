@@ -49,6 +49,20 @@ def mixture(config, tokenizer, tmp_path):
     return make
 
 
+def test_files_of_local_folders_are_inputs(config, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("chat/b.parquet", "chat/a.jsonl", "chat/notes.md", "agent/train.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    chats, agents = [tmp_path / "chat/a.jsonl", tmp_path / "chat/b.parquet"], "agent/train.json"
+    local = {"chat_data": "~/chat", "agent_data": str(tmp_path / "agent")}
+    assert config(**local).data_files() == []
+    local["dataset"] = "chat_mixture"
+    assert config(**local).data_files() == [*chats, tmp_path / agents]
+    assert config(**local, agent_share=0).data_files() == chats
+    assert config(dataset="chat_mixture").data_files() == []
+
+
 def test_turns_become_messages_and_calls():
     system, user, call, tool, answer = row_messages(TRAJECTORY)
     assert [message["role"] for message in (system, user, call, tool, answer)] == [
