@@ -288,7 +288,7 @@ def _explain_one(error: ErrorDetails, model: type[StageConfig]) -> str:
             known = _keys_beside(error["loc"], model)
             near = difflib.get_close_matches(str(error["loc"][-1]), known, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
-            return f"{key} = {error['input']!r}: unknown key, {remedy}"
+            return f"{key} = {error['input']!r}: unknown key ({remedy})"
         case "value_error":
             # The message of our own validators names keys and values itself.
             reason = error["msg"].removeprefix("Value error, ")

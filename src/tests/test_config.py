@@ -40,7 +40,7 @@ def test_one_decoders_slice_ignores_the_others():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"selection": {"num_kpet": [8]}}, "selection.num_kpet = [8]: unknown key, did you mean"),
+        ({"selection": {"num_kpet": [8]}}, "selection.num_kpet = [8]: unknown key (did you mean"),
         ({"selection": {"num_kept": [0]}}, "selection.num_kept.0 = 0: Input should be greater"),
         ({"selection": {"criteria": ["best"]}}, "selection.criteria.0 = 'best'"),
         ({"serving": {"gpu_memory_share": 1.5}}, "less than or equal to 1"),
