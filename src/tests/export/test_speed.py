@@ -32,7 +32,7 @@ def test_a_synthetic_checkpoint_is_whole(tmp_path):
 
 def test_the_row_tells_both_speeds_and_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(speed, "language_model", lambda _shape, num_layers: _small(num_layers))
-    config = ExportSpeedConfig(shape=SHAPE, num_layers=1, num_kept=8, repeats=1)
+    config = ExportSpeedConfig(shape=SHAPE, num_layers=1, num_kept=12, repeats=1)
     speed.run(config, out=tmp_path / "rows.jsonl", work=tmp_path / "work")
     (row,) = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert 0 < row["pruned_gib"] < row["checkpoint_gib"]
