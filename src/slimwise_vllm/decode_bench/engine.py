@@ -64,7 +64,9 @@ def start_engine(plan: BenchPlan, engine: EnginePlan, work: Path) -> StartedEngi
 def _options(plan: BenchPlan, engine: EnginePlan) -> dict[str, Any]:
     """Settings of design's reference measurement: no compiler, CUDA graphs for decode alone."""
     longest = max(
-        plan.prompt_tokens(engine, batch) + plan.timed_steps(engine, batch)
+        plan.prompt_tokens(engine, batch)
+        + plan.admission_steps(batch)
+        + plan.timed_steps(engine, batch)
         for batch in engine.batches
     )
     options: dict[str, Any] = {
@@ -77,7 +79,7 @@ def _options(plan: BenchPlan, engine: EnginePlan) -> dict[str, Any]:
         "seed": plan.seed,
         "max_num_seqs": max(*engine.batches, plan.prefill_requests, plan.skew_target_batch),
         "max_model_len": longest + plan.coverage_steps * (len(engine.arms) + 1) + _MARGIN_TOKENS,
-        "max_num_batched_tokens": 16384,
+        "max_num_batched_tokens": plan.max_step_tokens,
     }
     if torch.cuda.is_available():
         options |= {

@@ -33,10 +33,16 @@ class LiveBatch:
             if self._all_decode(batch):
                 return
             self._engine.step()
-        raise EngineError(
-            f"only {self.num_running} of {batch} requests of {prompt_tokens} + {max_tokens} tokens "
-            "decode at once. Measure a smaller batch or a shorter context."
-        )
+        self.expect(batch)
+
+    def expect(self, batch: int) -> None:
+        """EngineError unless as many decode at once, and none of them waits or has ended."""
+        if not self._all_decode(batch):
+            num = len(self._scheduler.running)
+            raise EngineError(
+                f"{batch} requests do not decode at once, {num} of them run. Measure a smaller "
+                "batch or a shorter context."
+            )
 
     def prefill(self, batch: int, prompt_tokens: int, extra_args: Mapping[str, Any]) -> float:
         """Seconds from the first step to the last answer of requests for a single token."""
@@ -59,11 +65,6 @@ class LiveBatch:
         for _ in range(num_steps):
             self._engine.step()
         return time.perf_counter() - started
-
-    @property
-    def num_running(self) -> int:
-        """Requests that the next step decodes."""
-        return len(self._scheduler.running)
 
     def mean_context_tokens(self) -> float:
         """Prompt and output so far, mean over running requests."""

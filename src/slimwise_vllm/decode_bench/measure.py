@@ -147,6 +147,7 @@ class EngineMeasurement:
         coverage_arms = [arm for arm in engine.arms if arm.coverage]
         steps = plan.timed_steps(engine, batch)
         spare = (len(coverage_arms) + 1) * plan.coverage_steps + plan.settle_steps
+        spare += plan.admission_steps(batch)
         first = engine.arms[0]
         self._switch.to(first)
         self._live.begin(
@@ -155,7 +156,8 @@ class EngineMeasurement:
         with _no_garbage_collection():
             context = self._live.mean_context_tokens() + steps / 2
             step_ms = self._timed_rounds(engine.rounds[batch])
-        self._write_timings((batch, self._live.num_running), routing, step_ms, context)
+        self._live.expect(batch)
+        self._write_timings(batch, routing, step_ms, context)
         for arm in coverage_arms:
             self._switch.to(arm)
             self._live.step(plan.settle_steps)
@@ -175,7 +177,7 @@ class EngineMeasurement:
 
     def _write_timings(
         self,
-        batches: tuple[int, int],
+        batch: int,
         routing: Routing,
         step_ms: dict[Arm, list[float]],
         context: float,
@@ -186,14 +188,14 @@ class EngineMeasurement:
             row: dict[str, Any] = {
                 "kernels": self._switch.kernels(arm),
                 "routing": routing,
-                "batch": batches[0],
-                "batch_running": batches[1],
+                "batch": batch,
+                "batch_running": batch,
                 "num_kept": self._num_kept(arm),
                 "context_tokens": round(context),
                 "step_ms": round(step, 4),
                 "step_error_ms": round(median_error(blocks), 4),
                 "tokens_per_s_per_user": round(1e3 / step, 2),
-                "tokens_per_s_per_gpu": round(batches[1] * 1e3 / step, 1),
+                "tokens_per_s_per_gpu": round(batch * 1e3 / step, 1),
                 "block_step_ms": [round(block, 4) for block in blocks],
             }
             if baseline is not None and arm.mode is not None:

@@ -90,6 +90,7 @@ class BenchPlan(_PlanModel):
         default=3, ge=2, description="Untimed steps after a switch of arms; one is still in flight."
     )
     coverage_steps: int = Field(default=24, gt=0, description="Steps whose experts are counted.")
+    max_step_tokens: int = Field(default=16384, gt=0, description="Tokens that a step may take.")
     prefill_requests: int = Field(default=32, gt=0, description="Prompts of a timed prefill.")
     prefill_repeats: int = Field(default=3, gt=0)
     skew_strength: float | None = Field(
@@ -113,6 +114,11 @@ class BenchPlan(_PlanModel):
         steps = self.block_steps + self.settle_steps
         return engine.rounds[batch] * len(engine.arms) * steps
 
+    def admission_steps(self, batch: int) -> int:
+        """Steps in which the first request decodes already and a later prompt is still read."""
+        return -(-batch * self.context_tokens // (self.max_step_tokens - batch))
+
     def prompt_tokens(self, engine: EnginePlan, batch: int) -> int:
         """Prompt length that makes the mean context of the steps the one that was asked for."""
-        return self.context_tokens - self.timed_steps(engine, batch) // 2
+        steps = self.timed_steps(engine, batch) + self.admission_steps(batch)
+        return self.context_tokens - steps // 2

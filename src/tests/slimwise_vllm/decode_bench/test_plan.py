@@ -56,6 +56,7 @@ def test_prompts_are_shorter_by_half_of_the_steps(tmp_path):
         settle_steps=2,
     )
     assert plan.timed_steps(engine, 4) == 3 * 2 * 10
+    assert plan.admission_steps(4) == 1
     assert plan.prompt_tokens(engine, 4) == 1000 - 30
 
 
@@ -65,3 +66,17 @@ def test_committed_plans_are_valid_and_fit_the_context(name):
     for engine in plan.engines:
         assert all(plan.prompt_tokens(engine, batch) > 0 for batch in engine.batches)
         assert all(not arm.tuned or plan.kernel_folder for arm in engine.arms)
+
+
+def test_steps_that_read_later_prompts_are_counted(tmp_path):
+    engine = EnginePlan(name="e", num_experts=16, rounds={128: 1})
+    plan = BenchPlan(
+        model_config_file=tmp_path / "config.json",
+        num_experts=16,
+        engines=(engine,),
+        context_tokens=5120,
+        block_steps=8,
+        settle_steps=2,
+        max_step_tokens=16384 + 128,
+    )
+    assert plan.admission_steps(128) == 40

@@ -55,6 +55,8 @@ PLAN = {
     "block_steps": 3,
     "settle_steps": 2,
     "coverage_steps": 4,
+    # So few that the first request would have ended before the last one began, were it not waited.
+    "max_step_tokens": 64,
     "prefill_requests": 2,
     "prefill_repeats": 1,
     "skew_target_batch": 8,
