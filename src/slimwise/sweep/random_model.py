@@ -1,4 +1,4 @@
-"""Model folders from which vLLM serves a shape with random weights without a file of them."""
+"""Model folders of a shape alone, for which vLLM draws random weights."""
 
 import json
 from pathlib import Path

@@ -108,8 +108,8 @@ NOTES = {
     ),
     "served_throughput": f"{SERVED} {_SERVERS} {SERVED_WEIGHTS} {_ROUTING} {_KERNELS}",
     "served_ratio_at_target": (
-        f"{_RATIO} The full model is that of a server without pools. {SERVED} {_SERVERS} "
-        f"{SERVED_WEIGHTS} {_ROUTING} {_KERNELS} {_PAPER}"
+        f"{_RATIO} The full model is that of a server without pools, if there is one. {SERVED} "
+        f"{_SERVERS} {SERVED_WEIGHTS} {_ROUTING} {_KERNELS} {_PAPER}"
     ),
     "served_prefill_throughput": (
         f"{SERVED_PREFILL} {_SERVERS} {SERVED_WEIGHTS} {_ROUTING} {_KERNELS}"

@@ -32,12 +32,15 @@ def served_prefill_table(
 def served_ratio_table(served: pd.DataFrame, *, target: float, paper: Path) -> pd.DataFrame:
     """Throughput over the full model's at the target, of the rows without faults.
 
-    The full model is that of a server without pools, whose steps are vLLM's own. The paper's
-    colocated ratios are of pools, and stand beside pools alone.
+    The full model is that of a server without pools, whose steps are vLLM's own, if the routing was
+    measured on one. The paper's colocated ratios are of pools, and stand beside pools alone.
     """
-    has_pools = served["engine"].isin(served.loc[served["weights"] == Weights.MASKED, "engine"])
-    is_hooked = has_pools & (served["weights"] == Weights.FULL)
-    ratios = ratio_table(sound(served[~is_hooked]), target=target, paper=paper)
+    found = sound(served)
+    has_pools = found["engine"].isin(found.loc[found["weights"] == Weights.MASKED, "engine"])
+    is_full = found["weights"] == Weights.FULL
+    has_own = found["routing"].isin(found.loc[is_full & ~has_pools, "routing"])
+    compared = found[~(is_full & has_pools & has_own)]
+    ratios = ratio_table(compared, target=target, paper=paper)
     is_alone = (ratios["weights"] == Weights.EXPORTED) & (
         ratios["deployment"] == Deployment.COLOCATED
     )

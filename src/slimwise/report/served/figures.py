@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
 from slimwise.artifacts.captions import Caption, write_captions
 from slimwise.artifacts.tables import read_table
@@ -26,9 +26,13 @@ from slimwise.report.labels import benchmark_label
 from slimwise.report.measured.columns import RATIO_COLUMNS
 from slimwise.report.measured.decode_rows import Weights
 from slimwise.report.measured.figures.decoder_style import decoder_label, decoder_style
-from slimwise.report.measured.figures.throughput import mark_target
+from slimwise.report.measured.figures.throughput import (
+    draw_curves,
+    label_panels,
+    mark_target,
+)
 from slimwise.report.measured.served import sound
-from slimwise.report.measured.throughput import PER_GPU, PER_USER
+from slimwise.report.measured.throughput import PER_GPU
 from slimwise.report.selection import reported
 from slimwise.report.served.columns import SWEPT_COLUMNS, SWEPT_PREFILL_COLUMNS, TRADE_OFF_COLUMNS
 
@@ -83,29 +87,10 @@ def draw_served(served: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
         panels = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
         for axes, (title, weights) in zip(panels, shown.items(), strict=True):
             axes.set_title(title)
-            _draw_curves(axes, served[served["weights"].isin([Weights.FULL, weights])], counts)
+            draw_curves(axes, served[served["weights"].isin([Weights.FULL, weights])], counts)
             mark_target(axes, ratios[ratios["weights"] == weights], counts)
-        panels[0].set_ylabel("decode throughput (tokens/s/GPU)")
-        panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        panels[0].set_ylim(0, None)
-        figure.supxlabel("speed for each user (tokens/s/user)")
-        handles = {
-            label: handle
-            for axes in panels
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(handles.values(), handles, loc="outside upper center", ncols=len(handles))
+        label_panels(figure, panels)
     return figure
-
-
-def _draw_curves(axes: Axes, rows: pd.DataFrame, counts: list[int]) -> None:
-    # Distilled decoders keep as many experts as others and would be told apart by nothing.
-    for (weights, num_kept), curves in rows.groupby(["weights", "num_kept"], sort=False):
-        curve = curves[curves["engine"] == curves["engine"].iloc[0]]
-        kept = int(str(num_kept))
-        style = decoder_style(kept, str(weights), counts)
-        label = decoder_label(kept, str(weights))
-        axes.plot(curve[PER_USER], curve[PER_GPU], label=label, **style)
 
 
 def draw_prefill(prefill: pd.DataFrame) -> Figure:

@@ -108,6 +108,13 @@ def test_decoders_stand_beside_the_full_model_of_a_server_without_pools(rows):
     assert table.loc[table["weights"] == "exported", "paper_ratio"].isna().all()
 
 
+def test_a_server_with_pools_has_the_full_model_where_no_other_does(rows):
+    pools = served_table(rows).query("engine == 'pools'")
+    table = served_ratio_table(pools, target=50.0, paper=PAPER_THROUGHPUT)
+    # A step of 20 ms holds 20 * 10 / 12 sequences of the full model there.
+    assert table["ratio"].to_list() == pytest.approx([1.8, 1.8])
+
+
 def test_servers_have_tables_if_they_were_measured(rows, tmp_path):
     committed = StudyPaths.of(MEASURED_STUDY).root.glob("[2-6]0_*/*.jsonl")
     others = [path for path in sorted(committed) if path.stem != "throughput"]

@@ -1,5 +1,6 @@
 """Decode throughput of a GPU against what each user gets. SlimWise, figure 4."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -34,21 +35,33 @@ def draw_throughput(throughput: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
         panels = figure.subplots(1, len(routings), sharex=True, sharey=True, squeeze=False)[0]
         for axes, routing in zip(panels, routings, strict=True):
             axes.set_title(ROUTING_LABELS.get(routing, routing))
-            _draw_curves(axes, throughput[throughput["routing"] == routing], counts)
+            draw_curves(axes, throughput[throughput["routing"] == routing], counts)
             mark_target(axes, ratios[ratios["routing"] == routing], counts)
-        panels[0].set_ylabel("decode throughput (tokens/s/GPU)")
-        panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        panels[0].set_ylim(0, None)
-        figure.supxlabel("speed for each user (tokens/s/user)")
-        handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+        label_panels(figure, panels)
     return figure
 
 
-def _draw_curves(axes: Axes, rows: pd.DataFrame, counts: list[int]) -> None:
+def label_panels(figure: Figure, panels: Sequence[Axes]) -> None:
+    """Axes of panels that share them, and one legend of all their curves."""
+    panels[0].set_ylabel("decode throughput (tokens/s/GPU)")
+    panels[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    panels[0].set_ylim(0, None)
+    figure.supxlabel("speed for each user (tokens/s/user)")
+    handles = {
+        label: handle
+        for axes in panels
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles, loc="outside upper center", ncols=len(handles))
+
+
+def draw_curves(axes: Axes, rows: pd.DataFrame, counts: list[int]) -> None:
+    """A curve for each kind of weights and number of experts, of the first engine that has them.
+
+    Others would be told apart by nothing.
+    """
     for (weights, num_kept), curve in rows.groupby(["weights", "num_kept"], sort=False):
         weights, num_kept = str(weights), int(str(num_kept))
-        # Engines of the same weights are the same curve; the first one masks, and is compared with.
         points = curve[curve["engine"] == curve["engine"].iloc[0]]
         style = decoder_style(num_kept, weights, counts)
         label = decoder_label(num_kept, weights)
