@@ -8,7 +8,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from slimwise_vllm.request_pools import PhasePools, assigned_pools
+from slimwise.errors import KeepSetError
+from slimwise_vllm.request_pools import AssignedPools, PhasePools, assigned_pools
 from slimwise_vllm.token_pools import StepBatch
 
 OnStep = Callable[[StepBatch], None]
@@ -18,28 +19,46 @@ _FULL = PhasePools(0, 0)
 class RequestTable:
     """Pools of the requests that a worker has in hand; those of warm-up runs have none."""
 
-    def __init__(self) -> None:
+    def __init__(self, digests: Sequence[str]) -> None:
+        """The digests are those of the worker's own pools."""
+        self._digests = digests
         self._pools: dict[str, PhasePools] = {}
 
     def update(self, scheduler_output: Any) -> None:
-        """Follow the scheduler: forget finished requests, then learn new and resumed ones."""
+        """Follow the scheduler: forget finished requests, then learn new and resumed ones.
+
+        KeepSetError if a request was promised what this worker does not hold.
+        """
         for request in scheduler_output.finished_req_ids:
             self._pools.pop(request, None)
         for request in scheduler_output.scheduled_new_reqs:
             assigned = assigned_pools(request.sampling_params)
             if assigned is not None:
+                self._check(request.req_id, assigned)
                 self._pools[request.req_id] = assigned.pools
 
     def pools(self, requests: Sequence[str]) -> list[PhasePools]:
         """The pools of each request; the full one for those that are not known."""
         return [self._pools.get(request, _FULL) for request in requests]
 
+    def _check(self, request: str, assigned: AssignedPools) -> None:
+        held = tuple(self._digests[pool] for pool in assigned.pools)
+        if held != assigned.digests:
+            raise KeepSetError(
+                f"request {request} was assigned pools of digests {assigned.digests}, this worker "
+                f"has {held}: their files differ between hosts, or changed while the server "
+                "started. Start it again with the same files everywhere."
+            )
+
 
 def hook_steps(
-    runner: Any, on_step: OnStep, on_dummy_run: Callable[[], None], on_end: Callable[[], None]
+    runner: Any,
+    table: RequestTable,
+    on_step: OnStep,
+    on_dummy_run: Callable[[], None],
+    on_end: Callable[[], None],
 ) -> None:
     """Call on_step before each step of real requests, on_end after it, on_dummy_run for others."""
-    table = RequestTable()
     _before(runner, "_dummy_run", lambda *_: on_dummy_run())
     _hook_execution(runner, table, on_end)
     if hasattr(runner, "_prepare_inputs"):

@@ -15,7 +15,7 @@ from slimwise_vllm.refusals import refuse_router, refuse_unobservable
 from slimwise_vllm.router_hook import mask_layer, observe_choices
 from slimwise_vllm.routing_check import RoutingCheck
 from slimwise_vllm.settings import PluginSettings
-from slimwise_vllm.step_hook import hook_steps
+from slimwise_vllm.step_hook import RequestTable, hook_steps
 from slimwise_vllm.token_pools import StepBatch, TokenPools
 from slimwise_vllm.trained_weights import TrainedModel, install_trained
 
@@ -46,7 +46,8 @@ class WorkerPools:
         )
         loaded = TrainedModel(model, self._layers, Path(config.model_config.model))
         self._hook_layers(loaded, pools, runner.device)
-        hook_steps(runner, self._on_step, self._token_pools.clear, self._on_end)
+        table = RequestTable(pools.digests)
+        hook_steps(runner, table, self._on_step, self._token_pools.clear, self._on_end)
         for pool in pools.pruned:
             _log.info(
                 "rank %d: pool %s of %s, trained %s, digest %s, %d MoE layers",

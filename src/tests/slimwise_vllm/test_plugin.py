@@ -3,6 +3,7 @@
 import functools
 import importlib
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,14 +14,14 @@ from slimwise_vllm.prefix_cache import HASH_KEYS, HASHING_MODULES
 POOLS = {"slimwise": {"pools": {"half": "half.json"}}}
 
 
-def of_engine(additional_config):
+def of_engine(additional_config) -> Any:
     """What the wrapped methods know of the engine that they belong to."""
     load = SimpleNamespace(load_format="auto")
     config = SimpleNamespace(additional_config=additional_config, load_config=load)
     return SimpleNamespace(vllm_config=config)
 
 
-def request(**extra_args):
+def request(**extra_args) -> Any:
     parameters = SimpleNamespace(extra_args=extra_args)
     return SimpleNamespace(request_id="r1", sampling_params=parameters, num_prompt_tokens=5)
 

@@ -3,12 +3,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from slimwise.errors import KeepSetError
 from slimwise_vllm.request_pools import PhasePools
 from slimwise_vllm.step_hook import RequestTable, hook_steps
 
+DIGESTS = ("", "abc", "def")
 
-def new_request(name, prefill=0, decode=1):
-    record = [prefill, decode, "", "", -1]
+
+def new_request(name, prefill=0, decode=1, digests=DIGESTS):
+    record = [prefill, decode, digests[prefill], digests[decode], -1]
     parameters = SimpleNamespace(extra_args={"slimwise_assigned": record})
     return SimpleNamespace(req_id=name, sampling_params=parameters)
 
@@ -66,7 +69,10 @@ class RunnerV2:
 @pytest.mark.parametrize("runner_class", [RunnerV1, RunnerV2])
 def test_both_runners_announce_the_same_step(runner_class):
     runner, steps, calls = runner_class(), [], []
-    hook_steps(runner, steps.append, lambda: calls.append("dummy"), lambda: calls.append("end"))
+    table = RequestTable(DIGESTS)
+    hook_steps(
+        runner, table, steps.append, lambda: calls.append("dummy"), lambda: calls.append("end")
+    )
     runner.execute_model(scheduled([new_request("a", 0, 1), new_request("b", 2, 0)]))
     (step,) = steps
     assert step.pools == [PhasePools(2, 0), PhasePools(0, 1)]
@@ -80,16 +86,22 @@ def test_both_runners_announce_the_same_step(runner_class):
 
 def test_hooks_belong_to_one_runner_and_pass_results_on():
     hooked, other = RunnerV1(), RunnerV1()
-    hook_steps(hooked, lambda _: None, lambda: None, lambda: None)
+    hook_steps(hooked, RequestTable(DIGESTS), lambda _: None, lambda: None, lambda: None)
     assert hooked.execute_model(scheduled())[0] == "inputs"
     assert hooked._dummy_run(3, is_profile=True) == (3, True)
     assert "execute_model" not in vars(other)
 
 
 def test_a_finished_name_can_be_used_again():
-    table = RequestTable()
+    table = RequestTable(DIGESTS)
     table.update(scheduled([new_request("a", 0, 1)]))
     table.update(scheduled([new_request("a", 2, 2)], finished=["a"]))
     assert table.pools(["a", "warm-up"]) == [PhasePools(2, 2), PhasePools(0, 0)]
     table.update(scheduled(finished=["a"]))
     assert table.pools(["a"]) == [PhasePools(0, 0)]
+
+
+def test_pools_that_a_worker_read_otherwise_than_the_server_stop_it():
+    table = RequestTable(DIGESTS)
+    with pytest.raises(KeepSetError, match=r"r1 .* \('abc', 'new'\), .* \('abc', 'def'\)"):
+        table.update(scheduled([new_request("r1", 1, 2, digests=("", "abc", "new"))]))
