@@ -22,3 +22,10 @@ class StageConfig(BaseModel):
                 if value in values[:index]:
                     raise ValueError(f"{key} names {value} twice: leave one out")
         return self
+
+    def by_default(self, *keys: str) -> Self:
+        """The slice with these keys, which have defaults, as if they had not been given."""
+        fields = type(self).model_fields
+        return self.model_copy(
+            update={key: fields[key].get_default(call_default_factory=True) for key in keys}
+        )

@@ -26,6 +26,11 @@ DISTILLED = "{criterion}-m{num_kept}-kd_{rule}"
 server_resources = study.resources.model_job(study.serving.gpus)
 measurement_resources = {**study.resources.model_job(), "gpu": 1}
 record_resources = study.resources.record_job()
+# A parameter that depends on threads reruns nothing by itself: the second one does.
+serving_words = {
+    "serving": lambda wildcards, threads: slice_json(study.serving),
+    "served": lambda wildcards: slice_json(study.serving.without_waiting()),
+}
 
 
 def embedded_files(wildcards):
@@ -44,6 +49,19 @@ def process_launcher(gpus_per_process):
 def stage_json(stage_config):
     """A parameter that holds the slice; a plain string would have its braces expanded."""
     return lambda wildcards: slice_json(stage_config)
+
+
+def asking(decoder, cfg="cfg", **server):
+    """Parameters of a stage that asks a server; how fast and how patiently reruns nothing."""
+
+    def chosen(wildcards):
+        return study.evaluation.only(decoder.format(**wildcards), **server)
+
+    return {
+        cfg: lambda wildcards, threads: slice_json(chosen(wildcards)),
+        "asked": lambda wildcards: slice_json(chosen(wildcards).without_haste()),
+        **serving_words,
+    }
 
 
 def measurement_json(path):

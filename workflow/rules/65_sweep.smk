@@ -34,8 +34,8 @@ rule sweep_throughput:
             study.serving.gpus, num_servers=study.throughput.num_servers
         ),
     params:
+        **serving_words,
         cfg=stage_json(study.throughput.load),
-        serving=stage_json(study.serving),
         layout=stage_json(study.disaggregation),
         code=code_digest("slimwise.sweep.run"),
         work=str(paths.work("throughput/{decoder}")),

@@ -20,8 +20,7 @@ rule generate_full_answers:
     resources:
         **server_resources,
     params:
-        cfg=stage_json(study.evaluation.only("full")),
-        serving=stage_json(study.serving),
+        **asking("full"),
         code=code_digest("slimwise.generate.run"),
         work=str(paths.work("generate/full")),
     shell:
@@ -42,8 +41,7 @@ rule generate_pruned_answers:
     resources:
         **server_resources,
     params:
-        cfg=lambda wildcards: slice_json(study.evaluation.only(wildcards.pruned)),
-        serving=stage_json(study.serving),
+        **asking("{pruned}"),
         code=code_digest("slimwise.generate.run"),
         work=str(paths.work("generate/{pruned}")),
     shell:
@@ -65,10 +63,7 @@ rule generate_colocated_answers:
     resources:
         **server_resources,
     params:
-        cfg=lambda wildcards: slice_json(
-            study.evaluation.only(PRUNED.format(**wildcards), colocated=True)
-        ),
-        serving=stage_json(study.serving),
+        **asking(PRUNED, colocated=True),
         code=code_digest("slimwise.generate.run"),
         work=str(paths.work(f"generate/{paths.colocated(PRUNED)}")),
     shell:
@@ -90,10 +85,7 @@ rule generate_distilled_answers:
     resources:
         **server_resources,
     params:
-        cfg=lambda wildcards: slice_json(
-            study.evaluation.only(DISTILLED.format(**wildcards), colocated=True)
-        ),
-        serving=stage_json(study.serving),
+        **asking(DISTILLED, colocated=True),
         code=code_digest("slimwise.generate.run"),
         work=str(paths.work(f"generate/{paths.colocated(DISTILLED)}")),
     shell:
@@ -116,10 +108,7 @@ rule generate_disaggregated_answers:
     resources:
         **study.resources.model_job(study.serving.gpus, num_servers=2),
     params:
-        cfg=lambda wildcards: slice_json(
-            study.evaluation.only(wildcards.pruned, disaggregated=True)
-        ),
-        serving=stage_json(study.serving),
+        **asking("{pruned}", disaggregated=True),
         layout=stage_json(study.disaggregation),
         code=code_digest("slimwise.generate.run"),
         work=str(paths.work(f"generate/{paths.disaggregated('{pruned}')}")),

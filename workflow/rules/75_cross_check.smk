@@ -20,10 +20,9 @@ rule cross_check_scores:
     resources:
         **server_resources,
     params:
+        **asking("full", cfg="evaluation"),
         cfg=stage_json(study.cross_check),
-        evaluation=stage_json(study.evaluation.only("full")),
         grading=stage_json(study.grading),
-        serving=stage_json(study.serving),
         code=code_digest("slimwise.cross_check.run"),
         work=str(paths.work("cross_check")),
     shell:

@@ -25,7 +25,7 @@ rule measure_coverage:
         **study.resources.model_job(1),
     params:
         cfg=stage_json(study.coverage),
-        evaluation=stage_json(study.evaluation.only("full", colocated=False)),
+        evaluation=stage_json(study.evaluation.only("full").without_haste()),
         code=code_digest("slimwise.generate.coverage.run"),
     shell:
         "OMP_NUM_THREADS={threads} slimwise measure-coverage --config {params.cfg:q} --evaluation {params.evaluation:q} --backbone {input.backbone} --samples {input.samples} --out {output.table} 2> {log}"

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from slimwise.stage_config import StageConfig
 
+_WAITING = ("start_timeout_s", "request_timeout_s", "outage_timeout_s", "host", "port")
+
 
 class ServingConfig(StageConfig):
     """One server: its limits, memory, threads, timeouts and address."""
@@ -36,6 +38,10 @@ class ServingConfig(StageConfig):
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=0, ge=0, le=65535, description="Port to listen on; 0 = a free one.")
     extra_args: tuple[str, ...] = Field(default=(), description="Further vLLM server arguments.")
+
+    def without_waiting(self) -> "ServingConfig":
+        """The slice that says how answers are computed, wherever and however long one waits."""
+        return self.by_default(*_WAITING)
 
 
 class DisaggregationConfig(StageConfig):

@@ -113,6 +113,10 @@ class EvaluationConfig(StageConfig):
         }
         return self.model_copy(update=changes)
 
+    def without_haste(self) -> "EvaluationConfig":
+        """The slice that says what is asked, however much of it at a time."""
+        return self.by_default("concurrency")
+
     def colocated_modes(self, decoder: DecoderId) -> tuple[ServingMode, ...]:
         """The modes in which the decoder is asked from the full model, as a pool."""
         if decoder.distilled is not Distillation.NONE:

@@ -168,7 +168,7 @@ def _identity(config: EvaluationConfig, plan: _Plan, layout: DisaggregationConfi
         for question in distinct_items(plan.asked)
     ]
     return config_digest(
-        config.model_copy(update={"concurrency": 1, "data_folder": None}),
+        config.without_haste().by_default("data_folder"),
         plan.serving.model_dump_json(include={"dtype", "max_model_len_tokens", "extra_args"}),
         "" if layout is None else layout.model_dump_json(exclude=_PLACES),
         json.dumps([*map(str, models), stamps, prompts, pools]),

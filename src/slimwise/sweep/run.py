@@ -40,7 +40,8 @@ def run(
     record = read_backbone_record(backbone)
     named = SweptDecoder.parse(decoder)
     swept = swept_decoder(record, *named, files)
-    settings = (serving,) if swept.decode is None else (serving, disaggregation)
+    alone = serving.without_waiting()
+    settings = (alone,) if swept.decode is None else (alone, disaggregation)
     with work_directory(work) as folder:
         identity = _identity(config, settings, record, files)
         wanted = list(points(config, swept, identity))

@@ -36,10 +36,12 @@ def sweep(monkeypatch, tmp_path):
             if point.digest not in log:
                 log.append(point.digest, {"number": next(numbers)})
 
-    def swept(decoder: str, *, load: LoadConfig = LOAD, **layout) -> list[int]:
+    def swept(
+        decoder: str, *, load: LoadConfig = LOAD, serving: ServingConfig = SERVING, **layout
+    ) -> list[int]:
         run(
             load,
-            serving=SERVING,
+            serving=serving,
             disaggregation=DisaggregationConfig(**layout),
             backbone=tmp_path / "backbone.json",
             decoder=decoder,
@@ -67,3 +69,10 @@ def test_two_servers_that_start_otherwise_are_measured_anew(sweep):
 def test_how_two_servers_start_says_nothing_of_one(sweep):
     assert sweep("full") == [0, 1]
     assert sweep("full", decode_args=["--max-num-seqs", "8"]) == [0, 1]
+
+
+def test_more_patience_measures_nothing_anew(sweep):
+    assert sweep("full") == [0, 1]
+    patient = SERVING.model_copy(update={"request_timeout_s": 9999, "port": 8001})
+    assert sweep("full", serving=patient) == [0, 1]
+    assert sweep("full", serving=SERVING.model_copy(update={"max_num_seqs": 2})) == [2, 3]

@@ -99,6 +99,17 @@ def test_one_mode_less_asks_only_its_server_again(tree):
     }
 
 
+@pytest.mark.parametrize(
+    "overlay",
+    [
+        "serving: {start_timeout_s: 900, request_timeout_s: 99, port: 8001}",
+        "evaluation: {concurrency: 8}",
+    ],
+)
+def test_what_a_timeout_says_to_raise_asks_nothing_again(tree, overlay):
+    assert tree.planned(tree.overlay(overlay)) == {"record_study", "write_report"}
+
+
 def test_the_full_decoder_may_be_swept_on_two_servers(tree):
     overlay = tree.overlay("throughput: {decoders: [full, reap-m32, full-disaggregated]}")
     added = {"sweep_throughput[full-disaggregated]", *_THROUGHPUT, "record_study", "write_report"}
