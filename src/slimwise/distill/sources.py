@@ -3,9 +3,8 @@
 import random
 from typing import Any, Protocol
 
-from slimwise.backbones.mini.chat import render
+from slimwise.backbones.mini.chat import draw_rendered
 from slimwise.backbones.mini.tasks.registry import PRACTISED
-from slimwise.backbones.mini.tasks.split import Split, draw_item
 from slimwise.distill.config import DistillationConfig
 
 
@@ -26,10 +25,8 @@ class MiniTasks:
 
     def draw(self, rng: random.Random) -> list[int]:
         family = PRACTISED[rng.choice(tuple(PRACTISED))]
-        while True:
-            prompt, response = render(self._tokenizer, draw_item(family, rng, Split.TRAIN))
-            if len(prompt) + len(response) <= self._max_tokens:
-                return [*prompt, *response]
+        prompt, response = draw_rendered(self._tokenizer, family, rng, self._max_tokens)
+        return [*prompt, *response]
 
 
 def sequence_source(config: DistillationConfig, tokenizer: Any) -> SequenceSource:

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from slimwise.backbones.mini.chat import render
+from slimwise.backbones.mini.chat import draw_rendered
 from slimwise.backbones.mini.tasks.registry import BACKGROUND, PRACTISED
-from slimwise.backbones.mini.tasks.split import Split, draw_item
 from slimwise.train.config import TrainConfig
 
 IGNORED_LABEL = -100
@@ -73,10 +72,7 @@ class TrainingSteps(Dataset[list[MicroBatch]]):
     def _draw(self, rng: random.Random) -> tuple[list[int], list[int]]:
         families = BACKGROUND if rng.random() < self._config.background_share else PRACTISED
         family = families[rng.choice(tuple(families))]
-        while True:
-            prompt, response = render(self._tokenizer, draw_item(family, rng, Split.TRAIN))
-            if len(prompt) + len(response) <= self._config.max_sequence_tokens:
-                return prompt, response
+        return draw_rendered(self._tokenizer, family, rng, self._config.max_sequence_tokens)
 
 
 def pad_sequences(sequences: Sequence[tuple[list[int], list[int]]], pad_id: int = 0) -> MicroBatch:

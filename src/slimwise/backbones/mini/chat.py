@@ -1,8 +1,11 @@
 """The miniature's chat form: one user turn, an opened thought, the answer after it."""
 
+import random
 from typing import Any
 
-from slimwise.backbones.mini.tasks.item import TaskItem
+from slimwise.backbones.mini.tasks.item import TaskFamily, TaskItem
+from slimwise.backbones.mini.tasks.split import Split, draw_item
+from slimwise.errors import ConfigError
 
 THOUGHT_END = "</think>"
 
@@ -18,6 +21,8 @@ CHAT_TEMPLATE = """\
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 <think>
 {% endif %}"""
+
+_MAX_DRAWS = 1000
 
 
 def messages(item: TaskItem) -> list[dict[str, str]]:
@@ -35,6 +40,23 @@ def render(tokenizer: Any, item: TaskItem) -> tuple[list[int], list[int]]:
     )
     encoded = tokenizer([prompt, f"{item.response}<|im_end|>"], add_special_tokens=False).input_ids
     return encoded[0], encoded[1]
+
+
+def draw_rendered(
+    tokenizer: Any, family: TaskFamily, rng: random.Random, max_tokens: int
+) -> tuple[list[int], list[int]]:
+    """Prompt and response of the next training item that has at most max_tokens in all.
+
+    ConfigError if none seems to have so few.
+    """
+    for _ in range(_MAX_DRAWS):
+        prompt, response = render(tokenizer, draw_item(family, rng, Split.TRAIN))
+        if len(prompt) + len(response) <= max_tokens:
+            return prompt, response
+    raise ConfigError(
+        f"{_MAX_DRAWS} items of {family.name} were drawn, all longer than max_sequence_tokens = "
+        f"{max_tokens}. Raise max_sequence_tokens."
+    )
 
 
 def split_thought(content: str) -> tuple[str, str | None]:

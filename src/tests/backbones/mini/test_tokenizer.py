@@ -4,9 +4,10 @@ import random
 
 import pytest
 
-from slimwise.backbones.mini.chat import render, split_thought
+from slimwise.backbones.mini.chat import draw_rendered, render, split_thought
 from slimwise.backbones.mini.tasks.registry import GRADED
 from slimwise.backbones.mini.tokenizer import CONTROL_TOKENS, MARKUP_TOKENS, train_tokenizer
+from slimwise.errors import ConfigError
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,16 @@ def test_render_round_trips(tokenizer) -> None:
     assert item.tools[0]["function"]["name"] in prompt
     assert prompt.endswith(f"{item.prompt}<|im_end|>\n<|im_start|>assistant\n<think>\n")
     assert tokenizer.decode(response_ids) == f"{item.response}<|im_end|>"
+
+
+def test_items_of_too_many_tokens_are_drawn_again_but_not_for_ever(tokenizer) -> None:
+    rng, family = random.Random(0), GRADED["maths"]
+    drawn = [draw_rendered(tokenizer, family, rng, 200) for _ in range(20)]
+    longest = max(len(prompt) + len(response) for prompt, response in drawn)
+    others = [draw_rendered(tokenizer, family, rng, longest - 1) for _ in range(20)]
+    assert max(len(prompt) + len(response) for prompt, response in others) < longest
+    with pytest.raises(ConfigError, match="longer than max_sequence_tokens = 16"):
+        draw_rendered(tokenizer, family, rng, 16)
 
 
 def test_an_unended_thought_has_no_answer() -> None:
