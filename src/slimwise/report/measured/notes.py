@@ -56,9 +56,7 @@ NOTES = {
     "tuned_throughput": f"{_STEPS} {_TUNED} {_WEIGHTS} {_ROUTING} {_KERNELS}",
     "tuned_ratio_at_target": (
         f"{_RATIO} {_TUNED} Tuned decoders are compared with the tuned full model, others with the "
-        "full model as vLLM has it. Under skewed routing, from batch 48 on, each step of the "
-        "full model's engine and its pools was 0.6 ms shorter than before, and those of the "
-        "engines of exported checkpoints were not: their ratios there are too low by about 9 %. "
+        "full model as vLLM has it. "
         f"{_WEIGHTS} {_ROUTING} {_KERNELS} {_PAPER}"
     ),
     "long_context": (
