@@ -16,6 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from slimwise.artifacts.manifest import MANIFEST_NAME
 from slimwise.engine.command import SERVED_NAME
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.decode_audit import decode_counts
@@ -46,7 +47,8 @@ def apart(
 
 
 def with_tokenizer(model: Path, copy: Path) -> ServedModel:
-    shutil.copytree(model, copy)
+    # With a tokenizer it is no longer what the export's manifest says.
+    shutil.copytree(model, copy, ignore=shutil.ignore_patterns(MANIFEST_NAME))
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(EMBEDDED_CHECKPOINT / name, copy)
     return ServedModel(copy)
