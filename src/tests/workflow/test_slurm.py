@@ -113,6 +113,7 @@ def test_the_smoke_study_runs_as_jobs_that_ask_for_what_they_need(site):
         "generate_pruned_answers",
         "generate_colocated_answers",
         "generate_distilled_answers",
+        "sweep_throughput",
     }
 
 
