@@ -27,6 +27,10 @@ server_resources = study.resources.model_job(study.serving.gpus)
 measurement_resources = {**study.resources.model_job(), "gpu": 1}
 record_resources = study.resources.record_job()
 # A parameter that depends on threads reruns nothing by itself: the second one does.
+grading_words = {
+    "grading": lambda wildcards, threads: slice_json(study.grading),
+    "graded": lambda wildcards: slice_json(study.grading.without_haste()),
+}
 serving_words = {
     "serving": lambda wildcards, threads: slice_json(study.serving),
     "served": lambda wildcards: slice_json(study.serving.without_waiting()),

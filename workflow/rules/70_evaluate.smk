@@ -130,8 +130,8 @@ rule grade_answers:
     resources:
         **record_resources,
     params:
-        cfg=stage_json(study.grading),
+        **grading_words,
         code=code_digest("slimwise.grade.run"),
         cache=str(paths.work("grade")),
     shell:
-        "slimwise grade-answers --config {params.cfg:q} --samples {input.samples} --out {output.grades} --disagreements {output.disagreements} --cache {params.cache} 2> {log}"
+        "slimwise grade-answers --config {params.grading:q} --samples {input.samples} --out {output.grades} --disagreements {output.disagreements} --cache {params.cache} 2> {log}"

@@ -21,8 +21,8 @@ rule cross_check_scores:
         **server_resources,
     params:
         **asking("full", cfg="evaluation"),
+        **grading_words,
         cfg=stage_json(study.cross_check),
-        grading=stage_json(study.grading),
         code=code_digest("slimwise.cross_check.run"),
         work=str(paths.work("cross_check")),
     shell:

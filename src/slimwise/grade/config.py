@@ -21,3 +21,7 @@ class GradeConfig(StageConfig):
     program_memory_gib: float = Field(
         default=6.0, gt=0, description="Address space of a program, GiB. MBPP+ needs it."
     )
+
+    def without_haste(self) -> "GradeConfig":
+        """The slice that says what a verdict may cost, however many are found at a time."""
+        return self.by_default("workers")

@@ -103,10 +103,10 @@ def test_one_mode_less_asks_only_its_server_again(tree):
     "overlay",
     [
         "serving: {start_timeout_s: 900, request_timeout_s: 99, port: 8001}",
-        "evaluation: {concurrency: 8}",
+        "evaluation: {concurrency: 8}\ngrading: {workers: 4}",
     ],
 )
-def test_what_a_timeout_says_to_raise_asks_nothing_again(tree, overlay):
+def test_patience_and_haste_ask_nothing_again(tree, overlay):
     assert tree.planned(tree.overlay(overlay)) == {"record_study", "write_report"}
 
 
