@@ -1,6 +1,7 @@
 """The token sequences that calibration observes, component by component."""
 
 import logging
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -22,11 +23,12 @@ def component_sequences(
 ) -> list[Sequence[int]]:
     """Token ids of rows that do not see each other, of exactly as many sequences as asked.
 
+    Rows are arrays of four bytes a token: every process of a host holds those of the whole mixture.
     Under isolated packing a sequence is several rows, one a document: positions, attention and
     recurrent states begin anew in each. ConfigError if the mixture has no such component, or holds
     fewer sequences and calibration.allow_short is not set.
     """
-    documents = _documents(config, component, tokenizer)
+    documents = (array("I", ids) for ids in _documents(config, component, tokenizer))
     sequences = list(islice(_laid_out(documents, config), config.sequences_per_component))
     _check_count(len(sequences), config, component)
     rows = [row for sequence in sequences for row in sequence]
@@ -74,7 +76,7 @@ def _laid_out(
         case Packing.ISOLATED:
             return packed(documents, limit)
         case Packing.OPEN:
-            return ([list(chain(*members))] for members in packed(documents, limit))
+            return ([array("I", chain(*members))] for members in packed(documents, limit))
 
 
 def _check_count(num_found: int, config: CalibrationConfig, component: str) -> None:

@@ -92,7 +92,7 @@ def test_each_component_is_rendered_by_the_chat_template(mixture, tokenizer, com
     config = mixture(max_sequence_tokens=400)
     rows = component_sequences(config, component, tokenizer)
     assert len(rows) == 3
-    assert TEXTS[component] in tokenizer.decode(rows[0])
+    assert TEXTS[component] in tokenizer.decode(list(rows[0]))
 
 
 def test_a_folder_of_chats_has_a_component_each_file(mixture, tokenizer, tmp_path):
@@ -101,11 +101,19 @@ def test_a_folder_of_chats_has_a_component_each_file(mixture, tokenizer, tmp_pat
     (tmp_path / "support.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     wanted = {"dataset": "chats", "components": ("support",), "sequences_per_component": 2}
     found = component_sequences(mixture(**wanted), "support", tokenizer)
-    texts = sorted(tokenizer.decode(row) for row in found)
+    texts = sorted(tokenizer.decode(list(row)) for row in found)
     assert "count to two" in texts[1]
     assert texts[0].startswith("<|im_start|>system\nls(folder: string)")
     with pytest.raises(ValidationError, match=r"chats needs calibration\.data_folder"):
         mixture(**wanted, data_folder=None)
+
+
+@pytest.mark.parametrize("packing", Packing)
+def test_a_token_takes_four_bytes_of_host_memory(mixture, tokenizer, packing):
+    """Lists take ten times as many: 2 GB of the whole REAP mixture, in each process of a host."""
+    config = mixture(40, packing=packing, max_sequence_tokens=100)
+    rows = component_sequences(config, "thoughts_math", tokenizer)
+    assert {memoryview(row).itemsize for row in rows} == {4}
 
 
 def test_packed_sequences_are_full_and_hold_the_same_tokens(mixture, tokenizer):
