@@ -61,10 +61,9 @@ def refuse_engine(vllm_config: Any, settings: PluginSettings) -> None:
 
     So is pipeline parallelism, where no worker sees all the layers of a keep set, a KV connector
     that could take the KV of one pool for another's, and for trained pools LoRA, which puts its own
-    modules in the place of those that would be hooked.
+    modules in the place of those that would be hooked, and new weights, which do not fit them.
     """
     parallel = vllm_config.parallel_config
-    is_trained = any(files.trained for files in settings.pools.values())
     for option in _SIZES:
         size = getattr(parallel, option)
         if size > 1:
@@ -78,7 +77,10 @@ def refuse_engine(vllm_config: Any, settings: PluginSettings) -> None:
         "--kv-sharing-fast-prefill": vllm_config.cache_config.kv_sharing_fast_prefill,
         "a pooling model (--runner pooling)": vllm_config.model_config.runner_type == "pooling",
         "LoRA (--enable-lora) beside trained tensors": (
-            is_trained and vllm_config.lora_config is not None
+            settings.has_trained and vllm_config.lora_config is not None
+        ),
+        "weight transfer (--weight-transfer-config) beside trained tensors": (
+            settings.has_trained and vllm_config.weight_transfer_config is not None
         ),
     }
     for feature, is_on in refused.items():

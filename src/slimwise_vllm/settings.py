@@ -70,6 +70,11 @@ class PluginSettings(BaseModel):
         """The pool of requests that name none."""
         return self.default_pool or next(iter(self.pools))
 
+    @property
+    def has_trained(self) -> bool:
+        """Whether tensors were trained for any pool."""
+        return any(files.trained for files in self.pools.values())
+
 
 def read_settings(additional_config: object) -> PluginSettings | None:
     """The settings in vLLM's additional configuration, or None if it does not mention us.

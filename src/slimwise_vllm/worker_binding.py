@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from slimwise.errors import BackboneError
+from slimwise.errors import BackboneError, ConfigError
 from slimwise_vllm.coverage import Coverage
 from slimwise_vllm.moe_layers import MoELayer, planned_layers
 from slimwise_vllm.operators import define_operators
@@ -112,3 +112,12 @@ def bind_worker(worker: Any, settings: PluginSettings) -> None:
         return bound.coverage.report() if bound.coverage else None
 
     worker.slimwise_coverage = coverage_report
+    if settings.has_trained:
+        worker.reload_weights = _refuse_reload
+
+
+def _refuse_reload(*_: Any, **__: Any) -> None:
+    # vLLM would notice with half of the weights loaded, and go on answering with those.
+    raise ConfigError(
+        "reload_weights cannot load beside the trained tensors of pools. Restart the server."
+    )

@@ -2,13 +2,13 @@
 
 import pytest
 
+from slimwise.errors import ConfigError
+
+from .scheduling import BLOCK_TOKENS, assert_same, preempted_turns, scheduler, second_turn
+
 pytestmark = pytest.mark.slow
 
 FAMILY = "gemma4"
-TOLERANCE = 1e-4
-"""float32, four layers: batches of another size sum in another order."""
-BLOCK_TOKENS = 32
-"""The smallest that vLLM's CPU attention takes."""
 CHOICES = {
     "full": {"mode": "full"},
     "half": {"mode": "slimwise", "pool": "half"},
@@ -62,16 +62,6 @@ def expected(engine, ask, sampling, prompts):
     }
 
 
-def scheduler(engine):
-    return engine.llm_engine.engine_core.engine_core.scheduler
-
-
-def assert_same(found, wanted):
-    assert [turn.answer for turn in found] == [turn.answer for turn in wanted]
-    for left, right in zip(found, wanted, strict=True):
-        assert left.logprobs == pytest.approx(right.logprobs, abs=TOLERANCE)
-
-
 def test_all_choices_in_one_batch(engine, ask, sampling, prompts, expected):
     asked = [(prompt, name) for prompt in prompts for name in CHOICES]
     parameters = [sampling(**CHOICES[name]) for _, name in asked]
@@ -105,18 +95,9 @@ def test_preempted_requests_recompute_each_token_with_its_weights(
     start, engine, ask, sampling, prompts, monkeypatch
 ):
     cramped = start(num_gpu_blocks_override=17, max_model_len=96)
-    preempted = []
-    preempt = scheduler(cramped)._preempt_request
-
-    def counted(request, *args, **kwargs):
-        preempted.append(request.num_output_tokens)
-        return preempt(request, *args, **kwargs)
-
-    monkeypatch.setattr(scheduler(cramped), "_preempt_request", counted)
-    asked = prompts[2:] * 2
-    found = ask(cramped, asked, sampling(40, **CHOICES["kd"]))
-    assert max(preempted) > 0
-    assert_same(found, ask(engine, asked, sampling(40, **CHOICES["kd"])))
+    asked, parameters = prompts[2:] * 2, sampling(40, **CHOICES["kd"])
+    found = preempted_turns(cramped, ask, asked, parameters, monkeypatch)
+    assert_same(found, ask(engine, asked, parameters))
 
 
 @pytest.mark.parametrize(
@@ -135,13 +116,10 @@ def test_a_second_turn_reuses_only_what_its_prefill_would_compute(
     caching_engine, engine, ask, sampling, prompts, names, num_cached_tokens
 ):
     caching_engine.reset_prefix_cache()
-    turns = []
-    for served in (caching_engine, engine):
-        (first,) = ask(served, [prompts[4]], sampling(40, **CHOICES[names[0]]))
-        again = [*prompts[4], *first.answer, 7, 8, 9]
-        turns += ask(served, [again], sampling(**CHOICES[names[1]]))
-    assert turns[0].num_cached_tokens == num_cached_tokens
-    assert_same(turns[:1], turns[1:])
+    choices = [CHOICES[name] for name in names]
+    cached = second_turn(caching_engine, ask, sampling, prompts[4], choices)
+    assert cached.num_cached_tokens == num_cached_tokens
+    assert_same([cached], [second_turn(engine, ask, sampling, prompts[4], choices)])
 
 
 def test_one_keep_set_with_and_without_training_is_two_pools(
@@ -153,3 +131,11 @@ def test_one_keep_set_with_and_without_training_is_two_pools(
         for pool in ("half", "kd", "kd")
     ]
     assert cached == [0, 0, BLOCK_TOKENS]
+
+
+def test_weights_that_would_not_fit_the_trained_ones_are_not_loaded(
+    engine, ask, sampling, prompts, expected
+):
+    with pytest.raises(ConfigError, match="reload_weights"):
+        engine.collective_rpc("reload_weights")
+    assert_same(ask(engine, prompts, sampling(**CHOICES["kd"])), expected["kd"])

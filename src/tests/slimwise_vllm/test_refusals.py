@@ -32,13 +32,14 @@ def settings(**changes):
     return PluginSettings(pools={"half": PoolFiles(keep_set=Path("half.json"))}, **changes)
 
 
-def engine(runner_type="generate", fast_prefill=False, lora=None, transfer=None, **parallel):
+def engine(runner_type="generate", fast_prefill=False, transfer=None, **changes):
     return SimpleNamespace(
-        parallel_config=SimpleNamespace(**(PARALLEL | parallel)),
+        parallel_config=SimpleNamespace(**(PARALLEL | changes)),
         cache_config=SimpleNamespace(kv_sharing_fast_prefill=fast_prefill),
         model_config=SimpleNamespace(runner_type=runner_type),
-        lora_config=lora,
         kv_transfer_config=transfer and SimpleNamespace(**transfer),
+        lora_config=None,
+        weight_transfer_config=None,
     )
 
 
@@ -110,11 +111,17 @@ def test_connectors_that_find_kv_by_its_tokens_are_refused_by_name(unsafe, name)
         refuse_engine(engine(transfer=unsafe), settings())
 
 
-def test_lora_is_refused_beside_trained_tensors_only():
+@pytest.mark.parametrize(
+    ("config", "feature"),
+    [("lora_config", "LoRA"), ("weight_transfer_config", "weight transfer")],
+)
+def test_other_weights_are_refused_beside_trained_tensors_only(config, feature):
     files = PoolFiles(keep_set=Path("half.json"), trained=Path("kd"))
-    refuse_engine(engine(lora=object()), settings())
-    with pytest.raises(ConfigError, match=r"LoRA .* beside trained tensors"):
-        refuse_engine(engine(lora=object()), PluginSettings(pools={"kd": files}))
+    asked = engine()
+    setattr(asked, config, object())
+    refuse_engine(asked, settings())
+    with pytest.raises(ConfigError, match=f"{feature} .* beside trained tensors"):
+        refuse_engine(asked, PluginSettings(pools={"kd": files}))
 
 
 def pools(num_experts=16, digest="abc"):

@@ -5,14 +5,19 @@ import pytest
 from slimwise_vllm.plugin import CHOOSER
 from slimwise_vllm.routing_check import RoutingViolationError
 
+from .scheduling import (
+    BLOCK_TOKENS,
+    TOLERANCE,
+    assert_same,
+    preempted_turns,
+    scheduler,
+    second_turn,
+)
+
 pytestmark = pytest.mark.slow
 
 FAMILY = "qwen3_moe"
 MODES = ("full", "pruned", "slimwise", "reverse")
-TOLERANCE = 1e-4
-"""float32, four layers: batches of another size sum in another order."""
-BLOCK_TOKENS = 32
-"""The smallest that vLLM's CPU attention takes."""
 
 
 @pytest.fixture(scope="module")
@@ -21,39 +26,37 @@ def backbone(tiny_backbone):
 
 
 @pytest.fixture(scope="module")
-def engine(backbone, start_engine, tmp_path_factory):
-    config = backbone.additional_config(
-        check_routing=True,
-        coverage_file=str(tmp_path_factory.mktemp("coverage") / "coverage.json"),
-        coverage_interval_steps=1,
-    )
-    return start_engine(
-        backbone.folder, dtype="float32", additional_config=config, block_size=BLOCK_TOKENS
-    )
+def start(backbone, start_engine):
+    """A function that starts an engine with the pools of the backbone and further settings."""
+
+    def engine(settings=None, **options):
+        config = backbone.additional_config(check_routing=True, **(settings or {}))
+        return start_engine(
+            backbone.folder,
+            dtype="float32",
+            additional_config=config,
+            block_size=BLOCK_TOKENS,
+            **options,
+        )
+
+    return engine
 
 
 @pytest.fixture(scope="module")
-def cramped_engine(backbone, start_engine):
+def engine(start, tmp_path_factory):
+    coverage_file = tmp_path_factory.mktemp("coverage") / "coverage.json"
+    return start({"coverage_file": str(coverage_file), "coverage_interval_steps": 1})
+
+
+@pytest.fixture(scope="module")
+def cramped_engine(start):
     """One that can hold about three requests of 80 tokens."""
-    return start_engine(
-        backbone.folder,
-        dtype="float32",
-        additional_config=backbone.additional_config(check_routing=True),
-        block_size=BLOCK_TOKENS,
-        num_gpu_blocks_override=9,
-        max_model_len=96,
-    )
+    return start(num_gpu_blocks_override=9, max_model_len=96)
 
 
 @pytest.fixture(scope="module")
-def caching_engine(backbone, start_engine):
-    return start_engine(
-        backbone.folder,
-        dtype="float32",
-        additional_config=backbone.additional_config(check_routing=True),
-        block_size=BLOCK_TOKENS,
-        enable_prefix_caching=True,
-    )
+def caching_engine(start):
+    return start(enable_prefix_caching=True)
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +66,6 @@ def expected(engine, ask, sampling, prompts):
         mode: [ask(engine, [prompt], sampling(mode=mode))[0] for prompt in prompts]
         for mode in MODES
     }
-
-
-def scheduler(engine):
-    return engine.llm_engine.engine_core.engine_core.scheduler
-
-
-def assert_same(found, wanted):
-    assert [turn.answer for turn in found] == [turn.answer for turn in wanted]
-    for left, right in zip(found, wanted, strict=True):
-        assert left.logprobs == pytest.approx(right.logprobs, abs=TOLERANCE)
 
 
 def test_a_request_of_each_mode_in_one_batch(engine, ask, sampling, prompts, expected):
@@ -120,25 +113,9 @@ def test_prompts_beside_answers(engine, ask, sampling, prompts, expected):
 def test_preempted_requests_recompute_each_phase_on_its_pool(
     cramped_engine, engine, ask, sampling, prompts, mode, monkeypatch
 ):
-    preempted = []
-    preempt = scheduler(cramped_engine)._preempt_request
-
-    def counted(request, *args, **kwargs):
-        preempted.append(request.num_output_tokens)
-        return preempt(request, *args, **kwargs)
-
-    monkeypatch.setattr(scheduler(cramped_engine), "_preempt_request", counted)
-    asked = prompts[2:] * 2
-    found = ask(cramped_engine, asked, sampling(40, mode=mode))
-    assert max(preempted) > 0
-    assert_same(found, ask(engine, asked, sampling(40, mode=mode)))
-
-
-def two_turns(engine, ask, sampling, prompt, modes):
-    """The second turn of a conversation whose first answer was given in the first mode."""
-    (first,) = ask(engine, [prompt], sampling(40, mode=modes[0]))
-    (second,) = ask(engine, [[*prompt, *first.answer, 7, 8, 9]], sampling(mode=modes[1]))
-    return second
+    asked, parameters = prompts[2:] * 2, sampling(40, mode=mode)
+    found = preempted_turns(cramped_engine, ask, asked, parameters, monkeypatch)
+    assert_same(found, ask(engine, asked, parameters))
 
 
 @pytest.mark.parametrize(
@@ -159,9 +136,10 @@ def test_a_second_turn_reuses_only_what_its_prefill_would_compute(
     caching_engine, engine, ask, sampling, prompts, modes, num_cached_tokens
 ):
     caching_engine.reset_prefix_cache()
-    cached = two_turns(caching_engine, ask, sampling, prompts[4], modes)
+    choices = [{"mode": mode} for mode in modes]
+    cached = second_turn(caching_engine, ask, sampling, prompts[4], choices)
     assert cached.num_cached_tokens == num_cached_tokens
-    assert_same([cached], [two_turns(engine, ask, sampling, prompts[4], modes)])
+    assert_same([cached], [second_turn(engine, ask, sampling, prompts[4], choices)])
 
 
 def test_samples_of_one_prompt_share_its_pools(
@@ -222,14 +200,8 @@ def _choices(engine, phase):
     return sum(map(sum, report["tokens"][phase]))
 
 
-def test_a_decode_token_on_a_pruned_expert_stops_the_engine(
-    backbone, start_engine, ask, sampling, prompts
-):
-    engine = start_engine(
-        backbone.folder,
-        dtype="float32",
-        additional_config=backbone.additional_config(check_routing=True),
-    )
+def test_a_decode_token_on_a_pruned_expert_stops_the_engine(start, ask, sampling, prompts):
+    engine = start()
     ask(engine, prompts, sampling(mode="slimwise"))
     layers = engine.apply_model(_unhook_the_last_layer)
     assert layers == [4]
