@@ -30,21 +30,22 @@ def authorization() -> dict[str, str]:
 
 
 def refuse_other_keys(base_urls: Sequence[str]) -> None:
-    """EngineError names the first server that does not take our key, or takes none if we have one.
+    """EngineError names the first server that refuses our key, or answers without it.
 
-    Behind a router, such a server would fail all requests, or answer them without the key.
+    Behind a router, such a server would fail all requests, or answer everybody's.
     """
+    shown = "no API key" if api_key() is None else "our API key"
     for url in base_urls:
         status = _status(url, authorization())
         if status != _OK:
             raise EngineError(
-                f"{url} answers {status} to a request with the API key of {API_KEY_VARIABLE} (set "
-                f"here: {api_key() is not None}). Start all servers and this one with the same key."
+                f"{url} answers status {status} to a request with {shown}. Start it with the "
+                f"{API_KEY_VARIABLE} of this command, or this command with its."
             )
         if api_key() is not None and _status(url, {}) == _OK:
             raise EngineError(
-                f"{url} asks for no API key, and {API_KEY_VARIABLE} sets one here. Start it with "
-                "the same key."
+                f"{url} answers without the API key that {API_KEY_VARIABLE} sets here. Start it "
+                "with the same key."
             )
 
 

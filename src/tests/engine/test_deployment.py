@@ -264,7 +264,7 @@ def test_servers_that_ask_for_another_key_are_refused_at_the_start(
     monkeypatch.setenv(API_KEY_VARIABLE, "another key")
     elsewhere = DisaggregationConfig(prefill_urls=apart.prefill_urls, decode_urls=apart.decode_urls)
     models = ServedModel(FULL), ServedModel(pruned.checkpoint)
-    with pytest.raises(EngineError, match="answers 401 to a request with the API key"):
+    with pytest.raises(EngineError, match="answers status 401 to a request with our API key"):
         serve_disaggregated(*models, SERVING, elsewhere, tmp_path).__enter__()
 
 
