@@ -7,6 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from jinja2 import TemplateError
+
 from slimwise.artifacts.chat_row import DATA_FORMATS, Conversation, conversation
 from slimwise.calibrate import conversations
 from slimwise.calibrate.config import CalibrationConfig
@@ -52,19 +54,19 @@ def mixture_documents(
 ) -> Iterator[list[int]]:
     """Token ids of the component's conversations under the chat template, in seeded order.
 
-    ConfigError if the data cannot be had. Rows that are not of the data set's form are left out
-    and counted in the log.
+    ConfigError if the data cannot be had. Rows that are not of the data set's form, or that the
+    template refuses, are left out and counted in the log.
     """
     source = _component(config, component)
     num_bad = 0
     for row in _rows(config, component).shuffle(seed=config.seed):
         try:
             chat = source.read(row)
-        except (KeyError, TypeError, ValueError) as failure:
+            text = tokenizer.apply_chat_template(chat.messages, tools=chat.tools, tokenize=False)
+        except (KeyError, TypeError, ValueError, TemplateError) as failure:
             num_bad += 1
             logger.warning("%s: %d rows so far left out: %r", component, num_bad, failure)
             continue
-        text = tokenizer.apply_chat_template(chat.messages, tools=chat.tools, tokenize=False)
         yield tokenizer(text, add_special_tokens=False).input_ids
 
 

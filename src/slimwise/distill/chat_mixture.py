@@ -1,20 +1,39 @@
 """Chats of open-perfectblend, APIGen-MT or a folder, as the model's own template writes them."""
 
-import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import datasets
+from jinja2 import TemplateError
 from torch.utils.data import ConcatDataset
 
-from slimwise.artifacts.chat_row import DATA_FORMATS, conversation, folder_files
+from slimwise.artifacts.chat_row import (
+    DATA_FORMATS,
+    Conversation,
+    Row,
+    conversation,
+    decoded,
+    folder_files,
+    text_message,
+    tool_call,
+)
 from slimwise.distill.config import DistillationConfig
 from slimwise.errors import ConfigError
 
-Row = Mapping[str, Any]
-
 _MAX_DRAWS = 1000
+_ROLES: Mapping[str, str] = MappingProxyType(
+    {
+        "system": "system",
+        "human": "user",
+        "user": "user",
+        "gpt": "assistant",
+        "assistant": "assistant",
+        "observation": "tool",
+    }
+)
+"""Of the chat API, by speaker of a turn of text."""
 
 
 class ChatMixture:
@@ -66,56 +85,42 @@ def row_tokens(row: Row, tokenizer: Any) -> list[int]:
     """Token ids of a row's conversation, with its tools where it has some.
 
     The row has messages, as the chat API does, or conversations, as both data sets do.
-    ConfigError if it has neither as it should.
+    ConfigError if it has neither as it should, or the model's chat template refuses it.
     """
     try:
-        if "messages" in row:
-            chat = conversation(row)
-            messages, tools = chat.messages, chat.tools
-        else:
-            messages, tools = row_messages(row), _tools(row)
-    except (KeyError, TypeError, ValueError) as failure:
+        chat = conversation(row) if "messages" in row else _of_turns(row)
+        return tokenizer.apply_chat_template(
+            chat.messages, tools=chat.tools, tokenize=True, return_dict=False
+        )
+    except (KeyError, TypeError, ValueError, TemplateError) as failure:
         raise ConfigError(
-            f"a row with the keys {', '.join(row)} is no conversation: {failure!r}. Give rows of "
-            "messages with a role and a content each, or leave that row out."
+            f"a row with the keys {', '.join(row)} is no conversation: {failure!r}. "
+            "Give rows of messages with a role and a content each, in an order that its chat "
+            "template takes, or leave that row out."
         ) from failure
-    return tokenizer.apply_chat_template(messages, tools=tools, tokenize=True, return_dict=False)
 
 
-def row_messages(row: Row) -> list[dict[str, Any]]:
-    """The row's turns as chat messages; a function_call turn becomes a tool call.
+def _of_turns(row: Row) -> Conversation:
+    """The row's conversations as chat messages, and its tools, which may travel as JSON.
 
     ConfigError names a speaker that neither data set has.
     """
-    system = [{"role": "system", "content": row["system"]}] if row.get("system") else []
-    return system + [_message(turn) for turn in row["conversations"]]
+    system = [text_message("system", row["system"])] if row.get("system") else []
+    tools = [
+        tool if "function" in tool else {"type": "function", "function": tool}
+        for tool in decoded(row.get("tools") or ())
+    ]
+    return Conversation(system + [_message(turn) for turn in row["conversations"]], tools or None)
 
 
-def _message(turn: Mapping[str, str]) -> dict[str, Any]:
-    content = turn["value"]
-    match turn["from"]:
-        case "system":
-            return {"role": "system", "content": content}
-        case "human" | "user":
-            return {"role": "user", "content": content}
-        case "gpt" | "assistant":
-            return {"role": "assistant", "content": content}
-        case "observation":
-            return {"role": "tool", "content": content}
-        case "function_call":
-            call = {"type": "function", "function": json.loads(content)}
-            return {"role": "assistant", "content": "", "tool_calls": [call]}
-        case speaker:
-            raise ConfigError(
-                f"a conversation has a turn from {speaker!r}; known are system, human, gpt, "
-                "function_call and observation. Convert the data set to those."
-            )
-
-
-def _tools(row: Row) -> Sequence[Mapping[str, Any]] | None:
-    tools = row.get("tools")
-    if not tools:
-        return None
-    described = json.loads(tools) if isinstance(tools, str) else list(tools)
-    return [tool if "function" in tool else {"type": "function", "function": tool}
-            for tool in described]  # fmt: skip
+def _message(turn: Row) -> dict[str, Any]:
+    """The turn as a chat message; a function_call turn becomes a tool call."""
+    speaker, content = turn["from"], turn["value"]
+    if speaker == "function_call":
+        return {**text_message("assistant", ""), "tool_calls": [tool_call(decoded(content))]}
+    if speaker not in _ROLES:
+        raise ConfigError(
+            f"a conversation has a turn from {speaker!r}; known are function_call, "
+            f"{', '.join(_ROLES)}. Convert the data set to those."
+        )
+    return text_message(_ROLES[speaker], content)

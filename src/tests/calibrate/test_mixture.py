@@ -1,6 +1,8 @@
 """Made rows in the columns of the public data sets."""
 
+import copy
 import json
+from array import array
 
 import pytest
 import torch
@@ -113,7 +115,7 @@ def test_a_token_takes_four_bytes_of_host_memory(mixture, tokenizer, packing):
     """Lists take ten times as many: 2 GB of the whole REAP mixture, in each process of a host."""
     config = mixture(40, packing=packing, max_sequence_tokens=100)
     rows = component_sequences(config, "thoughts_math", tokenizer)
-    assert {memoryview(row).itemsize for row in rows} == {4}
+    assert all(isinstance(row, array) and row.itemsize == 4 for row in rows)
 
 
 def test_packed_sequences_are_full_and_hold_the_same_tokens(mixture, tokenizer):
@@ -173,6 +175,19 @@ def test_rows_of_another_form_are_left_out_and_counted(mixture, tokenizer, tmp_p
     (tmp_path / "swe_smith.jsonl").write_text("".join(lines))
     assert len(component_sequences(config, "swe_smith", tokenizer)) == 3
     assert "swe_smith: 1 rows so far left out" in caplog.text
+
+
+def test_rows_that_the_models_template_refuses_are_left_out_too(mixture, tokenizer, caplog):
+    """Families whose template knows no system turn raise from within it."""
+    strict = copy.deepcopy(tokenizer)
+    strict.chat_template = (
+        "{% if messages[0].role == 'system' %}{{ raise_exception('no system turn') }}{% endif %}"
+        + tokenizer.chat_template
+    )
+    with pytest.raises(ConfigError, match="swe_smith gives 0 sequences"):
+        component_sequences(mixture(), "swe_smith", strict)
+    assert "12 rows so far left out: TemplateError('no system turn')" in caplog.text
+    assert len(component_sequences(mixture(), "thoughts_math", strict)) == 3
 
 
 def test_data_that_cannot_be_had_is_named(mixture, tokenizer, tmp_path, monkeypatch):

@@ -1,12 +1,13 @@
 """Rows made in the shape of open-perfectblend and APIGen-MT."""
 
+import copy
 import json
 import random
 
 import pytest
 import transformers
 
-from slimwise.distill.chat_mixture import ChatMixture, row_messages, row_tokens
+from slimwise.distill.chat_mixture import ChatMixture, row_tokens
 from slimwise.errors import ConfigError
 from slimwise.paths import EMBEDDED_CHECKPOINT
 
@@ -63,19 +64,6 @@ def test_files_of_local_folders_are_inputs(config, monkeypatch, tmp_path):
     assert config(dataset="chat_mixture").data_files() == []
 
 
-def test_turns_become_messages_and_calls():
-    system, user, call, tool, answer = row_messages(TRAJECTORY)
-    assert [message["role"] for message in (system, user, call, tool, answer)] == [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
-    ]
-    assert call["tool_calls"][0]["function"] == {"name": "cancel", "arguments": {"order": 7}}
-    assert [message["role"] for message in row_messages(CHAT)] == ["user", "assistant"]
-
-
 def test_the_models_own_template_writes_the_row(tokenizer):
     text = tokenizer.decode(row_tokens(TRAJECTORY, tokenizer))
     assert text.startswith("<|im_start|>system\ncancel(order")
@@ -99,6 +87,13 @@ def test_rows_of_the_chat_api_are_the_same_conversation(tokenizer):
         row_tokens({"messages": [{"content": "no role"}]}, tokenizer)
 
 
+def test_a_row_that_the_models_template_refuses_is_named(tokenizer):
+    strict = copy.deepcopy(tokenizer)
+    strict.chat_template = "{{ raise_exception('no system turn') }}"
+    with pytest.raises(ConfigError, match=r"keys conversations.*no system turn.*leave that row"):
+        row_tokens(TRAJECTORY, strict)
+
+
 def test_a_share_of_none_needs_no_trajectories(config, tokenizer, mixture, tmp_path):
     mixture()
     folders = {"chat_data": str(tmp_path / "chat"), "agent_data": str(tmp_path / "absent")}
@@ -120,9 +115,9 @@ def test_files_of_a_folder_may_differ_in_their_columns(config, tokenizer, tmp_pa
     assert drawn == {tuple(row_tokens(row, tokenizer)) for row in rows.values()}
 
 
-def test_an_unknown_speaker_is_named():
+def test_an_unknown_speaker_is_named(tokenizer):
     with pytest.raises(ConfigError, match="'narrator'"):
-        row_messages({"conversations": [{"from": "narrator", "value": ""}]})
+        row_tokens({"conversations": [{"from": "narrator", "value": ""}]}, tokenizer)
 
 
 def test_the_share_of_trajectories_and_equal_draws(mixture, tokenizer):
