@@ -1,9 +1,7 @@
 """lm-eval itself, run against a server that answers what a test says."""
 
 import json
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pandas as pd
 import pytest
@@ -21,51 +19,40 @@ from slimwise.grade.config import GradeConfig
 from slimwise.paths import EMBEDDED_CHECKPOINT
 from slimwise.provenance import Provenance
 
+from ..played_server import Asked, played_server
+
 PROVENANCE = Provenance("abc1234", "2026-11-30T07:00:00+00:00", "CPU, 2 cores", {}, "pytest")
 SERVING = ServingConfig(max_model_len_tokens=4096, request_timeout_s=60)
 NUM_ITEMS = 3
 
 
-class Handler(BaseHTTPRequestHandler):
-    server: "Server"  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append(body)
-        question = body["messages"][-1]["content"]
-        message = {"role": "assistant", "content": self.server.answers[question]}
-        reply = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(json.dumps(reply).encode())
-
-    def log_message(self, format, *args):
-        pass
-
-
-class Server(ThreadingHTTPServer):
+class Server:
     """Answers by question; keeps what it was asked."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
         self.asked: list[dict] = []
         self.answers: dict[str, str] = {}
+        self.url = ""
+
+    def reply(self, asked: Asked) -> tuple[int, str]:
+        self.asked.append(asked.body)
+        answer = self.answers[asked.body["messages"][-1]["content"]]
+        message = {"role": "assistant", "content": answer}
+        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+        return 200, json.dumps({"choices": choices})
 
     @contextmanager
     def serve(self, model, serving, log):
         """Stands in for slimwise.engine.deployment.serve."""
-        yield f"http://127.0.0.1:{self.server_port}"
+        yield self.url
 
 
 @pytest.fixture
 def server(monkeypatch):
     server = Server()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setattr("slimwise.cross_check.run.serve", server.serve)
-    yield server
-    server.shutdown()
-    server.server_close()
+    with played_server(server.reply) as server.url:
+        yield server
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """Checkpoints and servers that must not hand each other their cache, by the field that differs."""
 
-import http.server
 import json
 import shutil
-import threading
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,8 @@ from slimwise.engine.config import ServingConfig
 from slimwise.engine.kv_check import refuse_other_cache, refuse_other_geometry
 from slimwise.errors import CheckpointError, EngineError
 from slimwise.paths import EMBEDDED_CHECKPOINT
+
+from ..played_server import played_server
 
 SERVING = ServingConfig(max_model_len_tokens=64)
 METRIC = "vllm:cache_config_info"
@@ -84,26 +84,11 @@ def test_another_family_is_refused(checkpoint):
         refuse_other_geometry(checkpoint("full"), checkpoint("other", **other), SERVING)
 
 
-@contextmanager
-def reporting(metric: str = METRIC, **labels: str):
+def reporting(metric: str = METRIC, **labels: str) -> AbstractContextManager[str]:
     """The address of a server whose metrics show a cache with these labels."""
     shown = ",".join(f'{key}="{value}"' for key, value in labels.items())
-    text = f"# TYPE {metric} gauge\n{metric}{{{shown}}} 1.0\n".encode()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, format, *args):
-            pass
-
-    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    text = f"# TYPE {metric} gauge\n{metric}{{{shown}}} 1.0\n"
+    return played_server(lambda asked: (200, text))
 
 
 def test_running_servers_with_other_blocks_are_refused():

@@ -187,8 +187,7 @@ def apart(decoder, monkeypatch, exported):
     def serve(prefill, decode, serving, layout, folder):
         decoder.starts += 1
         assert (prefill.folder, decode.folder) == (EMBEDDED_CHECKPOINT.resolve(), exported.parent)
-        url = f"http://127.0.0.1:{decoder.server_port}"
-        yield RunningDeployment(url, (), (), (), RunningServers())
+        yield RunningDeployment(decoder.url, (), (), (), RunningServers())
 
     monkeypatch.setattr("slimwise.generate.run.serve_disaggregated", serve)
     monkeypatch.setattr("slimwise.generate.run.decode_counts", lambda *_: counted.pop(0))

@@ -1,11 +1,9 @@
 """A deployment that runs already, played by one thread, under a benchmark that only waits."""
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,8 @@ from slimwise.sweep.deployments import Swept, SweptArm
 from slimwise.sweep.measure import Setup, measure
 from slimwise.sweep.point_log import PointLog
 from slimwise.sweep.points import points
+
+from ..played_server import Asked, played_server
 
 STEP_S = 0.01
 LOAD = LoadConfig(concurrency=(2, 4), prefill_requests=0, output_tokens=60, prompt_tokens=10)
@@ -78,21 +78,12 @@ def decoder() -> Iterator[tuple[_Decoder, str]]:
     """The server and its address."""
     played = _Decoder()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            is_metrics = self.path == "/metrics"
-            text = played.metrics() if is_metrics else json.dumps({"version": "0.32.0"})
-            self.wfile.write(text.encode())
+    def reply(asked: Asked) -> tuple[int, str]:
+        is_metrics = asked.path == "/metrics"
+        return 200, played.metrics() if is_metrics else json.dumps({"version": "0.32.0"})
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield played, f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
+    with played_server(reply) as url:
+        yield played, url
 
 
 SWEPT = Swept(
