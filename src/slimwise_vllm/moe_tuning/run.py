@@ -1,9 +1,9 @@
 """The kernel tuner: `python -m slimwise_vllm.moe_tuning.run --plan PLAN --out ROWS --kernels DIR`.
 
-A row for each device, shape and batch says what was found, and how fast it is beside what vLLM
-takes by itself. A batch that has its row is not tuned again, so that a run that was killed goes on
-where it stopped. A shape with rows for all batches gets its file in the folder of kernels, where
-vLLM finds it by VLLM_TUNED_CONFIG_FOLDER.
+A row for each shape and batch says what was found, and how fast it is beside what vLLM takes by
+itself. A batch that has its row, of the same device, Triton and skew, is not tuned again, so that a
+run that was killed goes on where it stopped. A shape with rows for all batches gets its file in the
+folder of kernels, where vLLM finds it by VLLM_TUNED_CONFIG_FOLDER.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -33,15 +34,18 @@ def main() -> None:
     arguments = _arguments()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     plan = TuningPlan.model_validate_json(arguments.plan.read_text("utf-8"))
-    device = torch.cuda.get_device_name()
-    known = KnownKernels(_rows(arguments.out), device)
+    conditions = _conditions(plan)
+    known = KnownKernels(_rows(arguments.out), conditions)
     shapes = _shapes(plan)
     _compile_missing(shapes, known, plan)
     writer = RowWriter(arguments.out, arguments.commit)
     for shape in shapes:
-        _tune(shape, known, plan, writer, device)
+        for found in tune_shape(shape, known.missing(shape, plan), plan):
+            row = {**conditions, "shape": asdict(shape), **found}
+            writer.write(row)
+            known.add(row)
         path = arguments.kernels / file_name(shape)
-        write_kernel_file(path, known.of(shape, plan), _triton_version())
+        write_kernel_file(path, known.of(shape, plan), conditions["triton"])
 
 
 def _arguments() -> argparse.Namespace:
@@ -51,6 +55,17 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kernels", type=Path, required=True, help="folder of vLLM's files")
     parser.add_argument("--commit", help="commit to record where git is not at hand")
     return parser.parse_args()
+
+
+def _conditions(plan: TuningPlan) -> dict[str, Any]:
+    """What settings are the fastest for, besides shape and batch."""
+    from vllm.triton_utils import triton
+
+    return {
+        "device": torch.cuda.get_device_name(),
+        "skew_strength": plan.skew_strength,
+        "triton": triton.__version__,
+    }
 
 
 def _rows(path: Path) -> list[Row]:
@@ -75,27 +90,6 @@ def _compile_missing(shapes: Iterable[ExpertShape], known: KnownKernels, plan: T
     configs = all_candidates(loads)
     compile_beforehand(_shapes(plan)[0], configs, plan.compile_processes)
     _log.info("compiled %d settings in %.0f s", len(configs), time.perf_counter() - started)
-
-
-def _tune(
-    shape: ExpertShape, known: KnownKernels, plan: TuningPlan, writer: RowWriter, device: str
-) -> None:
-    for found in tune_shape(shape, known.missing(shape, plan), plan):
-        row = {
-            "device": device,
-            "shape": asdict(shape),
-            "skew_strength": plan.skew_strength,
-            **found,
-            "triton": _triton_version(),
-        }
-        writer.write(row)
-        known.add(row)
-
-
-def _triton_version() -> str:
-    from vllm.triton_utils import triton
-
-    return triton.__version__
 
 
 if __name__ == "__main__":

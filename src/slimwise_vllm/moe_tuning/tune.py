@@ -15,12 +15,13 @@ _DIGITS = 2
 
 
 class KnownKernels:
-    """Settings that rows of this device hold for the plan's shapes, by batch."""
+    """Settings that rows tuned under these conditions hold for the plan's shapes, by batch."""
 
-    def __init__(self, rows: Iterable[Row], device: str) -> None:
+    def __init__(self, rows: Iterable[Row], conditions: Row) -> None:
+        """The conditions are columns that a row must share, such as device and skew."""
         self._configs: dict[tuple[ExpertShape, int], KernelConfig] = {}
         for row in rows:
-            if row["device"] == device:
+            if conditions.items() <= row.items():
                 self.add(row)
 
     def add(self, row: Row) -> None:

@@ -26,14 +26,21 @@ def plan(tmp_path):
     )
 
 
-def row(batch, config, device="H200", shape=SHAPE):
-    return {"device": device, "shape": asdict(shape), "batch": batch, "config": config}
+CONDITIONS = {"device": "H200", "skew_strength": 0.166, "triton": "3.6.0"}
 
 
-def test_only_rows_of_this_device_and_shape_are_known(plan):
-    other = ExpertShape(64, 256, 8, 2048, 512)
-    rows = [row(64, SMALL), row(1, LARGE, device="A100"), row(1, LARGE, shape=other)]
-    known = KnownKernels(json.loads(json.dumps(rows)), "H200")
+def row(batch, config, shape=SHAPE, **changes):
+    found = {"shape": asdict(shape), "batch": batch, "config": config}
+    return {**CONDITIONS, **found, **changes}
+
+
+@pytest.mark.parametrize(
+    "other", [{"device": "A100"}, {"skew_strength": 0.0}, {"triton": "3.7.0"}, {"triton": None}]
+)
+def test_only_rows_of_these_conditions_and_this_shape_are_known(plan, other):
+    small = ExpertShape(64, 256, 8, 2048, 512)
+    rows = [row(64, SMALL), row(1, LARGE, **other), row(1, LARGE, shape=small)]
+    known = KnownKernels(json.loads(json.dumps(rows)), CONDITIONS)
     assert known.missing(SHAPE, plan) == [1]
     known.add(row(1, LARGE))
     assert known.missing(SHAPE, plan) == []
