@@ -12,10 +12,12 @@ from slimwise.backbones.expert_names import ExpertNames, decoder_layers
 from slimwise.backbones.kv_geometry import ATTENTION_KEYS, kv_geometry
 from slimwise.backbones.qwen_chat import qwen_chat_parsers
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
+from slimwise.errors import BackboneError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+_STEP_KEY = "decoder_sparse_step"
 _USUAL_NAMES = ExpertNames()
 
 
@@ -63,9 +65,15 @@ class AttentionMoeBackbone:
 
     def moe_layers(self, config: Config) -> tuple[int, ...]:
         dense = set(config.get("mlp_only_layers") or ())
-        step = config.get("decoder_sparse_step", 1)
+        step = config_keys.count({_STEP_KEY: 1, **config}, _STEP_KEY)
         layers = range(config_keys.count(config, "num_hidden_layers"))
-        return tuple(n for n in layers if n not in dense and (n + 1) % step == 0)
+        sparse = tuple(n for n in layers if n not in dense and (n + 1) % step == 0)
+        if not sparse:
+            raise BackboneError(
+                f"config.json says {_STEP_KEY} = {step} and mlp_only_layers = {sorted(dense)} for "
+                f"{len(layers)} layers: this model has no experts to prune. Use one that has."
+            )
+        return sparse
 
     def tensor_role(self, name: str) -> TensorRole:
         return self.names.tensor_role(name)

@@ -112,7 +112,19 @@ def test_class_of_the_largest_target_agrees():
     assert shape == MoEShape(40, 256, 8, 2048, 512, 512)
 
 
-def test_a_dense_model_of_the_family_is_refused():
-    config = {"num_hidden_layers": 2, "enable_moe_block": False}
-    with pytest.raises(BackboneError, match="no experts"):
-        backbone_for("gemma4_text").moe_layers(config)
+@pytest.mark.parametrize(
+    ("model_type", "config"),
+    [
+        ("gemma4_text", {"enable_moe_block": False}),
+        ("qwen3_moe", {"mlp_only_layers": [0, 1]}),
+        ("qwen2_moe", {"decoder_sparse_step": 3}),
+    ],
+)
+def test_a_dense_model_of_the_family_is_refused(model_type, config):
+    with pytest.raises(BackboneError, match="no experts to prune"):
+        backbone_for(model_type).moe_layers({"num_hidden_layers": 2, **config})
+
+
+def test_a_step_over_dense_layers_is_a_whole_number():
+    with pytest.raises(BackboneError, match="decoder_sparse_step = 0"):
+        backbone_for("qwen3_moe").moe_layers({"num_hidden_layers": 2, "decoder_sparse_step": 0})
