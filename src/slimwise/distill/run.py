@@ -17,6 +17,7 @@ from slimwise.artifacts.trained_tensors import write_trained_tensors
 from slimwise.artifacts.weight_files import read_weights
 from slimwise.backbones.linear_attention import use_blocked_delta_rule
 from slimwise.backbones.loading import load_causal_model
+from slimwise.backbones.registry import read_model_config
 from slimwise.backbones.trainable import trainable_family
 from slimwise.config_digest import config_digest
 from slimwise.core.vocabulary import Distillation
@@ -26,7 +27,7 @@ from slimwise.distill.merge import checkpoint_names, merged_tensors, on_cpu
 from slimwise.distill.record import trained_record
 from slimwise.distill.sources import sequence_source
 from slimwise.distill.student import Student, make_student
-from slimwise.errors import ConfigError, KeepSetError
+from slimwise.errors import BackboneError, ConfigError, KeepSetError
 from slimwise.processes import Processes, joined_processes, local_devices
 from slimwise.provenance import code_digest, current_provenance
 from slimwise.work_directory import work_directory
@@ -76,6 +77,13 @@ def _check(
             f"{', '.join(config.rules) or 'none'}."
         )
     trainable_family(record.model_type)
+    quantised = read_model_config(record.model).get("quantization_config")
+    if quantised:
+        raise BackboneError(
+            f"{record.name} is quantised ({quantised.get('quant_method')}): trained weights would "
+            "lie under the scales of its own. Distil the model as it was before, or clear "
+            "distillation.rules."
+        )
     if (chosen.backbone_digest, chosen.model_type) != (record.digest, record.model_type):
         raise KeepSetError(
             f"keep set of a {chosen.model_type} with digest {chosen.backbone_digest[:12]} is not "

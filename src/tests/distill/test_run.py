@@ -13,7 +13,7 @@ from slimwise.core.vocabulary import Criterion, Distillation
 from slimwise.distill import run as stage
 from slimwise.distill.loop import distil
 from slimwise.distill.student import Student
-from slimwise.errors import ConfigError
+from slimwise.errors import BackboneError, ConfigError
 from slimwise.export.config import ExportConfig
 from slimwise.export.run import run as export
 from slimwise.provenance import Provenance
@@ -79,17 +79,37 @@ def test_the_exported_decoder_is_the_student(distilled, tmp_path):
     assert (folder / "distill_log.csv").read_text().count("\n") == 4
 
 
-def test_a_rule_outside_the_study_is_refused(config, inspected, tiny_checkpoint, kind, tmp_path):
-    backbone = inspected(tiny_checkpoint(kind))
-    record = read_backbone_record(backbone)
-    chosen = KeepSetRecord(KEEP_SET, Criterion.REAP, record.digest, record.model_type)
-    write_keep_set(tmp_path / "keep.json", chosen, Provenance("", "", "", {}, ""))
-    with pytest.raises(ConfigError, match=r"'zero' is not in the study.*has uniform"):
+@pytest.fixture
+def untrained(tiny_checkpoint, inspected, kind, config, tmp_path):
+    """A function that runs the stage for a rule, after a change to the model's config.json."""
+
+    def run(rule: Distillation, **changes: Any) -> None:
+        folder = tiny_checkpoint(kind)
+        described = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**described, **changes}))
+        backbone = inspected(folder)
+        record = read_backbone_record(backbone)
+        chosen = KeepSetRecord(KEEP_SET, Criterion.REAP, record.digest, record.model_type)
+        write_keep_set(tmp_path / "keep.json", chosen, Provenance("", "", "", {}, ""))
         stage.run(
             config(rules=("uniform",)),
             backbone=backbone,
             keep_set=tmp_path / "keep.json",
-            rule=Distillation.ZERO,
+            rule=rule,
             out=tmp_path / "out",
             work=tmp_path / "work",
         )
+
+    return run
+
+
+def test_a_rule_outside_the_study_is_refused(untrained):
+    with pytest.raises(ConfigError, match=r"'zero' is not in the study.*has uniform"):
+        untrained(Distillation.ZERO)
+
+
+def test_a_quantised_model_is_refused(untrained):
+    """Its scales would be applied to the trained weights, which have none."""
+    quantised = {"quant_method": "fp8", "weight_block_size": [16, 16]}
+    with pytest.raises(BackboneError, match=r"quantised \(fp8\).* clear distillation\.rules"):
+        untrained(Distillation.UNIFORM, quantization_config=quantised)
