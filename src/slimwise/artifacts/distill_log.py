@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from slimwise.errors import ArtifactError
+from slimwise.artifacts.tables import check_columns, csv_frame
 
 LOG_NAME = "distill_log.csv"
 LOG_COLUMNS = (
@@ -18,22 +18,14 @@ LOG_COLUMNS = (
     "seconds",
 )
 
+_RENEW = "Delete its folder and run the study again."
+
 
 def read_distill_log(path: Path) -> pd.DataFrame:
     """The steps in order; loss and kl in nats a token.
 
     ArtifactError if the file is missing, has other columns, or holds anything but numbers.
     """
-    try:
-        log = pd.read_csv(path).astype(float)
-    except (OSError, ValueError) as failure:
-        raise ArtifactError(
-            f"cannot read the distillation log {path}: {failure}. Delete its folder and run "
-            "the study again."
-        ) from failure
-    if tuple(log.columns) != LOG_COLUMNS:
-        raise ArtifactError(
-            f"the distillation log {path} has columns {', '.join(log.columns)}; expected "
-            f"{', '.join(LOG_COLUMNS)}. Delete its folder and run the study again."
-        )
+    log = csv_frame(path, "the distillation log", _RENEW, dtype=float)
+    check_columns(f"the distillation log {path}", log, LOG_COLUMNS, _RENEW)
     return log

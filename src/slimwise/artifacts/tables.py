@@ -12,6 +12,8 @@ from slimwise.errors import ArtifactError
 PROVENANCE_COLUMNS = ("commit", "date", "hardware")
 """The last columns of every table."""
 
+_RENEW = "Delete it and run the study again."
+
 
 def write_table(
     path: Path,
@@ -29,7 +31,7 @@ def write_table(
     a reader must know of the numbers, ends it.
     ArtifactError unless the frame has exactly the columns, then those of provenance.
     """
-    _check_columns(f"table {path.name}", frame, columns)
+    check_columns(f"table {path.name}", frame, (*columns, *PROVENANCE_COLUMNS), _RENEW)
     numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame]
     cells = pd.DataFrame({name: [_cell(value, digits) for value in frame[name]] for name in frame})
     with atomic_file(path) as temporary:
@@ -48,33 +50,36 @@ def markdown_table(cells: pd.DataFrame, numeric: Sequence[bool]) -> str:
 
 def read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """The table that write_table wrote; ArtifactError if it is missing or has other columns."""
-    try:
-        # A commit such as 12e4567 would be read as a number.
-        frame = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype={"commit": str})
-    except (OSError, ValueError) as failure:
-        raise ArtifactError(
-            f"cannot read table {path}: {failure}. Delete it and run the study again."
-        ) from failure
-    _check_columns(f"table {path}", frame, columns)
+    # A commit such as 12e4567 would be read as a number.
+    frame = csv_frame(path, "table", _RENEW, dtype={"commit": str})
+    check_columns(f"table {path}", frame, (*columns, *PROVENANCE_COLUMNS), _RENEW)
     return frame
 
 
 def read_table_cells(path: Path) -> pd.DataFrame:
     """The cells of any table that write_table wrote, as text; ArtifactError if it is no table."""
+    return csv_frame(path, "table", _RENEW, dtype=str, missing=())
+
+
+def csv_frame(
+    path: Path, what: str, remedy: str, *, dtype: Any = None, missing: Sequence[str] = ("",)
+) -> pd.DataFrame:
+    """The rows of a CSV file; missing are the cells of these texts, which usually are the empty.
+
+    ArtifactError tells what cannot be read, and the remedy.
+    """
     try:
-        return pd.read_csv(path, dtype=str, keep_default_na=False)
+        return pd.read_csv(path, dtype=dtype, keep_default_na=False, na_values=missing)
     except (OSError, ValueError) as failure:
-        raise ArtifactError(
-            f"cannot read table {path}: {failure}. Delete it and run the study again."
-        ) from failure
+        raise ArtifactError(f"cannot read {what} {path}: {failure}. {remedy}") from failure
 
 
-def _check_columns(name: str, frame: pd.DataFrame, columns: Sequence[str]) -> None:
-    expected = [*columns, *PROVENANCE_COLUMNS]
-    if list(frame.columns) != expected:
+def check_columns(name: str, frame: pd.DataFrame, columns: Sequence[str], remedy: str) -> None:
+    """ArtifactError tells the remedy unless the frame has exactly the columns."""
+    if list(frame.columns) != list(columns):
         raise ArtifactError(
-            f"{name} has columns {', '.join(frame.columns)}; expected {', '.join(expected)}. "
-            "Delete it and run the study again."
+            f"{name} has columns {', '.join(frame.columns)}; expected {', '.join(columns)}. "
+            f"{remedy}"
         )
 
 

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from slimwise.errors import ArtifactError
+from slimwise.artifacts.tables import check_columns, csv_frame
 
 _CELL = ("backbone", "criterion", "num_kept", "mode", "distilled", "decoding", "benchmark")
 _PRINTED = ("accuracy", "length_p50_tokens", "length_p90_tokens")
 _COLUMNS = (*_CELL, *_PRINTED, "source", "note")
+_RESTORE = "Restore the file."
 
 
 def read_paper_cells(path: Path) -> pd.DataFrame:
@@ -16,17 +17,8 @@ def read_paper_cells(path: Path) -> pd.DataFrame:
 
     Missing are values that no description prints; a missing criterion was not given.
     """
-    try:
-        cells = pd.read_csv(path, keep_default_na=False, na_values=[""])
-    except (OSError, ValueError) as failure:
-        raise ArtifactError(
-            f"cannot read the paper's results {path}: {failure}. Restore the file."
-        ) from failure
-    if tuple(cells.columns) != _COLUMNS:
-        raise ArtifactError(
-            f"the paper's results {path} have columns {', '.join(cells.columns)}; expected "
-            f"{', '.join(_COLUMNS)}. Restore the file."
-        )
+    cells = csv_frame(path, "the paper's results", _RESTORE)
+    check_columns(f"the paper's results {path}", cells, _COLUMNS, _RESTORE)
     return cells
 
 
