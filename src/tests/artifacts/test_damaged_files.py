@@ -19,7 +19,7 @@ from slimwise.artifacts.distill_log import LOG_COLUMNS, LOG_NAME, read_distill_l
 from slimwise.artifacts.expert_scores import read_expert_scores, write_expert_scores
 from slimwise.artifacts.grades import COLUMNS as GRADE_COLUMNS
 from slimwise.artifacts.grades import read_grades, write_grades
-from slimwise.artifacts.json_record import read_json_provenance
+from slimwise.artifacts.json_record import read_json_provenance, read_json_schema
 from slimwise.artifacts.json_rows import read_json_rows
 from slimwise.artifacts.keep_set import read_keep_set, write_keep_set
 from slimwise.artifacts.manifest import MANIFEST_NAME
@@ -81,6 +81,7 @@ FORMATS = {
     "grades": Format("grades.parquet", read_grades, is_checksummed=True),
     "measured rows": Format("rows.jsonl", read_json_rows),
     "provenance of a record": Format("keep.json", read_json_provenance),
+    "schema of a record": Format("keep.json", read_json_schema),
     "resume point": Format("state.safetensors", _read_resume_state),
     "routing sums": Format("stats.safetensors", read_routing_sums, is_checksummed=True),
     "study record": Format("study.json", read_study_record),
