@@ -18,6 +18,7 @@ def one_pass_loss(student: Student, batch: SplitBatch, config: DistillationConfi
     """Loss of the batch; the student reads each sequence whole. SlimWise, Distil."""
     with torch.no_grad():
         student.phases.teacher()
+        student.model.eval()
         targets = targets_of(student, _hidden(student, batch)[batch.scored], config)
     student.phases.by_token(batch.is_student_BS)
     student.model.train()

@@ -54,6 +54,19 @@ def test_a_continuation_is_the_full_forward_of_the_teacher(
     torch.testing.assert_close(found, expected[0, split:], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("route", [one_pass_loss, cached_loss])
+def test_only_the_student_reads_with_dropout(build_student, config, sequences, route):
+    student = build_student()
+    student.model.train()
+    with_dropout = []
+    student.model.model.register_forward_pre_hook(
+        lambda module, _: with_dropout.append(module.training)
+    )
+    route(student, SplitBatch.of(sequences()), config())
+    assert not any(with_dropout[:-1])
+    assert with_dropout[-1]
+
+
 def test_split_zero_is_ordinary_distillation(build_student, config, sequences):
     """Written without any of our losses: full softmax of both, teacher from a fresh model."""
     student, settings = build_student(moved=True), config(num_top=64, alpha=0.3)
