@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from slimwise.artifacts.backbone_record import BackboneRecord
 from slimwise.artifacts.json_record import read_typed_record, write_typed_record
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import Criterion
@@ -33,3 +34,13 @@ def read_keep_set(path: Path) -> KeepSetRecord:
         return read_typed_record(path, SCHEMA, KeepSetRecord)
     except KeepSetError as failure:
         raise KeepSetError(f"{path}: {failure}") from failure
+
+
+def check_chosen_for(chosen: KeepSetRecord, record: BackboneRecord) -> None:
+    """Raise KeepSetError unless the keep set was chosen for that backbone."""
+    if (chosen.backbone_digest, chosen.model_type) != (record.digest, record.model_type):
+        raise KeepSetError(
+            f"keep set of a {chosen.model_type} with digest {chosen.backbone_digest[:12]} is not "
+            f"of {record.name}, a {record.model_type} with digest {record.digest[:12]}. Run the "
+            "collect_stats rule again."
+        )

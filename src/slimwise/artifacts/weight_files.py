@@ -15,7 +15,6 @@ SINGLE_NAME = "model.safetensors"
 LENGTH_BYTES = 8
 METADATA_KEY = "__metadata__"
 
-_PIECES_AHEAD = 8
 # Types below one byte are left out: how they are packed is their kernels' matter.
 _ITEM_BYTES: Mapping[str, int] = MappingProxyType(
     {

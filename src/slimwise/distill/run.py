@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
 from slimwise.artifacts.checkpoint_digest import check_unchanged
 from slimwise.artifacts.distill_log import LOG_NAME
-from slimwise.artifacts.keep_set import KeepSetRecord, read_keep_set
+from slimwise.artifacts.keep_set import KeepSetRecord, check_chosen_for, read_keep_set
 from slimwise.artifacts.trained_record import TrainedRecord, write_trained_record
 from slimwise.artifacts.trained_tensors import write_trained_tensors
 from slimwise.artifacts.weight_files import read_weights
@@ -27,7 +27,7 @@ from slimwise.distill.merge import checkpoint_names, merged_tensors, on_cpu
 from slimwise.distill.record import trained_record
 from slimwise.distill.sources import sequence_source
 from slimwise.distill.student import Student, make_student
-from slimwise.errors import BackboneError, ConfigError, KeepSetError
+from slimwise.errors import BackboneError, ConfigError
 from slimwise.processes import Processes, joined_processes, local_devices
 from slimwise.provenance import code_digest, current_provenance
 from slimwise.work_directory import work_directory
@@ -84,11 +84,7 @@ def _check(
             "lie under the scales of its own. Distil the model as it was before, or clear "
             "distillation.rules."
         )
-    if (chosen.backbone_digest, chosen.model_type) != (record.digest, record.model_type):
-        raise KeepSetError(
-            f"keep set of a {chosen.model_type} with digest {chosen.backbone_digest[:12]} is not "
-            f"of {record.name}, with digest {record.digest[:12]}. Run the collect_stats rule again."
-        )
+    check_chosen_for(chosen, record)
     check_unchanged(record)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from slimwise.artifacts.atomic import atomic_directory
 from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
 from slimwise.artifacts.checkpoint_digest import check_unchanged
-from slimwise.artifacts.keep_set import KeepSetRecord, read_keep_set
+from slimwise.artifacts.keep_set import KeepSetRecord, check_chosen_for, read_keep_set
 from slimwise.artifacts.manifest import CHECKPOINT_SCHEMA, write_manifest
 from slimwise.artifacts.weight_files import read_weights
 from slimwise.backbones.registry import InspectedCheckpoint, inspect_checkpoint
@@ -62,12 +62,7 @@ def run(
 
 def check_keep_set(chosen: KeepSetRecord, record: BackboneRecord) -> None:
     """Raise KeepSetError unless the keep set is the backbone's, of one count in all layers."""
-    if (chosen.backbone_digest, chosen.model_type) != (record.digest, record.model_type):
-        raise KeepSetError(
-            f"keep set of a {chosen.model_type} with digest {chosen.backbone_digest[:12]} cannot "
-            f"prune {record.name}, a {record.model_type} with digest {record.digest[:12]}. Run the "
-            "collect_stats rule again."
-        )
+    check_chosen_for(chosen, record)
     found, shape = chosen.keep_set, record.shape
     stated = (found.num_layers, found.num_experts, found.top_k)
     if stated != (shape.num_layers, shape.num_experts, shape.top_k):

@@ -98,12 +98,12 @@ def _distillation(study: StudyConfig, backbone: PlannedBackbone) -> Iterator[Est
         return
     speed = speed_of(f"distill_{config.route}", backbone.published) if backbone.published else None
     length = min(_MEAN_TRAINING_TOKENS, config.max_sequence_tokens)
-    num_tokens = len(decoders) * config.steps * config.batch_sequences
+    num_sequences = len(decoders) * config.steps * config.batch_sequences
     yield Estimate(
         "distill_decoder",
         len(decoders),
-        _hours(num_tokens * length, speed),
-        _hours(num_tokens * config.max_sequence_tokens, speed),
+        _hours(num_sequences * length, speed),
+        _hours(num_sequences * config.max_sequence_tokens, speed),
         num_bytes=len(decoders) * backbone.trained_bytes,
         basis=str(speed or "not measured"),
         assumption=f"{length:,.0f} tokens a sequence (SlimWise, Data), "

@@ -10,6 +10,7 @@ from slimwise.artifacts.manifest import write_manifest
 from slimwise.backbones.mini.architecture import VOCAB_SIZE, untrained_model
 from slimwise.backbones.mini.tokenizer import train_tokenizer
 from slimwise.config_digest import config_digest
+from slimwise.processes import local_devices
 from slimwise.provenance import current_provenance
 from slimwise.train.config import TrainConfig
 from slimwise.train.loop import train
@@ -25,7 +26,7 @@ def run(config: TrainConfig, *, out: Path, work: Path) -> None:
 
     The state of an interrupted run lies in work, one folder per configuration.
     """
-    device = torch.device(_device(config))
+    (device,) = local_devices(config.device)
     tokenizer = train_tokenizer(VOCAB_SIZE)
     torch.manual_seed(config.seed)
     model = untrained_model().to(device=device, dtype=torch.bfloat16)
@@ -38,9 +39,3 @@ def run(config: TrainConfig, *, out: Path, work: Path) -> None:
         tokenizer.save_pretrained(out)
         shutil.copyfile(state / "train_log.csv", out / "train_log.csv")
     write_manifest(out, SCHEMA, current_provenance(), {"training": config.model_dump(mode="json")})
-
-
-def _device(config: TrainConfig) -> str:
-    if config.device != "auto":
-        return config.device
-    return "cuda" if torch.cuda.is_available() else "cpu"

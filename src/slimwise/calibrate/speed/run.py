@@ -7,7 +7,6 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -50,8 +49,7 @@ def _implementations(
     config: ScoringSpeedConfig, model: Any, text: Any
 ) -> Iterator[tuple[str, int, Pass]]:
     family, rule = _family(text)
-    with ExitStack() as stack:
-        observer = stack.enter_context(observed(model, family, rule))
+    with observed(model, family, rule) as observer:
         yield "slimwise", config.batch_sequences, lambda ids: _observe(observer, ids)
     with looped(model, family):
         yield "expert_loop", config.batch_sequences, lambda ids: _forward(model, ids)
