@@ -66,6 +66,15 @@ class ResourceConfig(StageConfig):
             **gpus,
         }
 
+    def threads(self, num_cores: int, num_gpus: int, gpus_in_all: int | None) -> int:
+        """Threads of a job of that many GPUs: all cores if models run on CPU, else its share.
+
+        gpus_in_all are those that the workflow engine was told of, None if it was not.
+        """
+        if not self.gpus:
+            return num_cores
+        return min(max(num_cores * num_gpus // (gpus_in_all or self.gpus), 1), num_cores)
+
     def spread_job(self) -> dict[str, int | str]:
         """Requests of a job that runs on all hosts."""
         requests = self.model_job(self.gpus)

@@ -17,6 +17,21 @@ def test_a_server_a_phase_takes_twice_as_much():
     assert (job["gpu"], job["mem_mb"]) == (4, 14)
 
 
+@pytest.mark.parametrize(
+    ("gpus", "asked", "told", "threads"),
+    [
+        (0, 1, None, 16),
+        (1, 1, None, 16),
+        (8, 2, None, 4),
+        (1, 1, 8, 2),
+        (1, 2, 1, 16),
+        (1, 1, 99, 1),
+    ],
+)
+def test_a_job_takes_the_cores_of_its_gpus(gpus, asked, told, threads):
+    assert ResourceConfig(gpus=gpus).threads(16, asked, told) == threads
+
+
 def test_a_job_on_several_hosts_asks_for_the_gpus_of_each():
     job = ResourceConfig(gpus=4, hosts=3).spread_job()
     assert "gpu" not in job

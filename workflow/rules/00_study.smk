@@ -37,6 +37,13 @@ serving_words = {
 }
 
 
+def model_threads(num_gpus):
+    """Threads of a job whose models have that many GPUs, so that others run on the rest."""
+    told = workflow.global_resources.get("gpu")
+    gpus_in_all = None if told is None else told.value
+    return study.resources.threads(workflow.cores, num_gpus, gpus_in_all)
+
+
 def embedded_files(wildcards):
     """The tensors that ship for a distilled decoder, where the study takes any."""
     decoder = DISTILLED.format(**wildcards)

@@ -14,7 +14,7 @@ rule collect_stats:
         paths.log("collect_stats"),
     benchmark:
         paths.benchmark("collect_stats")
-    threads: study.calibration.cpu_threads or workflow.cores
+    threads: study.calibration.cpu_threads or model_threads(study.resources.gpus)
     resources:
         **study.resources.spread_job(),
     params:

@@ -4,6 +4,7 @@
 #                  these are folders.
 # OUTPUTS: {study}/50_distilled/{criterion}-m{num_kept}-kd_{rule}/: trained.safetensors,
 #          distill_log.csv, manifest.json; h200/50_distilled/distill_speed.jsonl on a GPU.
+DISTILL_THREADS = model_threads(study.resources.gpus)
 
 
 rule distill_decoder:
@@ -19,7 +20,7 @@ rule distill_decoder:
         paths.log(f"distill_decoder/{DISTILLED}"),
     benchmark:
         paths.benchmark(f"distill_decoder/{DISTILLED}")
-    threads: lambda wildcards: 1 if embedded_files(wildcards) else workflow.cores
+    threads: lambda wildcards: 1 if embedded_files(wildcards) else DISTILL_THREADS
     resources:
         **study.resources.spread_job(),
     params:

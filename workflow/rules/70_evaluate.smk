@@ -16,7 +16,7 @@ rule generate_full_answers:
     benchmark:
         paths.benchmark("generate_answers/full")
     priority: 1
-    threads: study.serving.cpu_threads or workflow.cores
+    threads: study.serving.cpu_threads or model_threads(study.serving.gpus)
     resources:
         **server_resources,
     params:
@@ -37,7 +37,7 @@ rule generate_pruned_answers:
         paths.log("generate_answers/{pruned}"),
     benchmark:
         paths.benchmark("generate_answers/{pruned}")
-    threads: study.serving.cpu_threads or workflow.cores
+    threads: study.serving.cpu_threads or model_threads(study.serving.gpus)
     resources:
         **server_resources,
     params:
@@ -59,7 +59,7 @@ rule generate_colocated_answers:
         paths.log(f"generate_answers/{paths.colocated(PRUNED)}"),
     benchmark:
         paths.benchmark(f"generate_answers/{paths.colocated(PRUNED)}")
-    threads: study.serving.cpu_threads or workflow.cores
+    threads: study.serving.cpu_threads or model_threads(study.serving.gpus)
     resources:
         **server_resources,
     params:
@@ -81,7 +81,7 @@ rule generate_distilled_answers:
         paths.log(f"generate_answers/{paths.colocated(DISTILLED)}"),
     benchmark:
         paths.benchmark(f"generate_answers/{paths.colocated(DISTILLED)}")
-    threads: study.serving.cpu_threads or workflow.cores
+    threads: study.serving.cpu_threads or model_threads(study.serving.gpus)
     resources:
         **server_resources,
     params:
@@ -104,7 +104,7 @@ rule generate_disaggregated_answers:
         paths.log(f"generate_answers/{paths.disaggregated('{pruned}')}"),
     benchmark:
         paths.benchmark(f"generate_answers/{paths.disaggregated('{pruned}')}")
-    threads: 2 * study.serving.cpu_threads or workflow.cores
+    threads: 2 * study.serving.cpu_threads or model_threads(2 * study.serving.gpus)
     resources:
         **study.resources.model_job(study.serving.gpus, num_servers=2),
     params:

@@ -16,7 +16,7 @@ rule cross_check_scores:
         paths.log("cross_check_scores"),
     benchmark:
         paths.benchmark("cross_check_scores")
-    threads: study.serving.cpu_threads or workflow.cores
+    threads: study.serving.cpu_threads or model_threads(study.serving.gpus)
     resources:
         **server_resources,
     params:

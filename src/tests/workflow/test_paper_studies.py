@@ -1,5 +1,6 @@
 """The plans of the paper's studies, whose models are not here."""
 
+import re
 from collections import Counter
 
 import pytest
@@ -54,6 +55,23 @@ def test_the_second_backbone(finished_study):
         "generate_distilled_answers": 3,
         "grade_answers": 10,
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "threads"),
+    [(["--resources", "gpu=8"], {"2"}), ([], {"16"})],
+    ids=["one server a GPU", "one GPU"],
+)
+def test_jobs_of_a_gpu_take_its_share_of_the_cores(finished_study, words, threads):
+    told = finished_study.engine("--dry-run", "--cores", "16", *words, study="qwen3_6_35b_a3b")
+    jobs = re.findall(r"^rule (\w+):(.*?)^\[", told.stdout, re.MULTILINE | re.DOTALL)
+    found = {
+        found[1]
+        for rule, block in jobs
+        if rule.startswith(("generate_", "distill_", "collect_", "cross_"))
+        and (found := re.search(r"threads: (\d+)", block))
+    }
+    assert found == threads
 
 
 def test_a_data_file_that_changes_is_calibrated_on_again(tree):
