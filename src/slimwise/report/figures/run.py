@@ -1,20 +1,17 @@
 """The draw_figures stage: every figure of a study, in each configured file format."""
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from slimwise.artifacts.captions import write_captions
 from slimwise.artifacts.distill_log import LOG_NAME, read_distill_log
 from slimwise.artifacts.expert_scores import read_expert_scores
 from slimwise.artifacts.grades import read_grades
 from slimwise.artifacts.routing_sums import read_routing_sums
 from slimwise.artifacts.tables import read_table
 from slimwise.core.vocabulary import DecoderId, Decoding
-from slimwise.provenance import current_provenance
 from slimwise.report.comparable import comparable_answers
 from slimwise.report.config import ReportConfig
 from slimwise.report.figures.accuracy_by_num_kept import draw_accuracy_by_num_kept
@@ -24,7 +21,7 @@ from slimwise.report.figures.expert_load import draw_expert_load, draw_load_by_c
 from slimwise.report.figures.keep_set_overlap import draw_keep_set_overlap, draw_overlap_by_layer
 from slimwise.report.figures.length_accuracy import draw_length_accuracy
 from slimwise.report.figures.output_lengths import draw_output_lengths
-from slimwise.report.figures.style import save_figure
+from slimwise.report.figures.style import save_figures
 from slimwise.report.figures.training_free import draw_training_free
 from slimwise.report.statistics.bootstrap import Bootstrap
 from slimwise.report.tables.columns import (
@@ -32,8 +29,6 @@ from slimwise.report.tables.columns import (
     OVERLAP_BY_LAYER_COLUMNS,
     OVERLAP_COLUMNS,
 )
-
-log = logging.getLogger(__name__)
 
 
 def draw_figures(
@@ -71,11 +66,7 @@ def draw_figures(
         "distillation": draw_distillation(_logs(distilled)),
     }
     captions = figure_captions(accuracies, answers)
-    assert captions.keys() == figures.keys()
-    for name, figure in figures.items():
-        save_figure(figure, out / name, formats=config.figure_formats, dpi=config.dpi)
-    write_captions(out / "captions.json", captions, current_provenance())
-    log.info("drew %d figures as %s", len(figures), ", ".join(config.figure_formats))
+    save_figures(figures, captions, out / "captions.json", config)
 
 
 def _loads(stats: Path) -> dict[str, np.ndarray]:

@@ -1,7 +1,8 @@
 """The look of every figure: one palette, one type size, one way of writing files."""
 
+import logging
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from slimwise.artifacts.atomic import atomic_file
+from slimwise.artifacts.captions import Caption, write_captions
 from slimwise.core.vocabulary import Criterion, Distillation, ServingMode
+from slimwise.provenance import current_provenance
+from slimwise.report.config import ReportConfig
 from slimwise.report.labels import arm_label
 from slimwise.report.order import NO_CRITERION
+
+log = logging.getLogger(__name__)
 
 PAGE_WIDTH_IN = 7.0
 """Text width of a two-column page, inches."""
@@ -178,3 +184,14 @@ def save_figure(figure: Figure, stem: Path, *, formats: Sequence[str], dpi: int)
     for suffix in formats:
         with house_style(), atomic_file(stem.with_suffix(f".{suffix}")) as temporary:
             figure.savefig(temporary, format=suffix, dpi=dpi, metadata=_TIMELESS_METADATA[suffix])
+
+
+def save_figures(
+    figures: Mapping[str, Figure], captions: Mapping[str, Caption], path: Path, config: ReportConfig
+) -> None:
+    """Every figure under its name, beside the file at path, which has the caption of each."""
+    assert captions.keys() == figures.keys()
+    for name, figure in figures.items():
+        save_figure(figure, path.parent / name, formats=config.figure_formats, dpi=config.dpi)
+    write_captions(path, dict(captions), current_provenance())
+    log.info("drew %d figures as %s", len(figures), ", ".join(config.figure_formats))

@@ -1,6 +1,5 @@
 """The draw-throughput-figures stage: figures 1b, 2b and 4 of a study, from its tables."""
 
-import logging
 from pathlib import Path
 
 import pandas as pd
@@ -8,9 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from slimwise.artifacts.captions import Caption, write_captions
+from slimwise.artifacts.captions import Caption
 from slimwise.artifacts.tables import read_table
-from slimwise.provenance import current_provenance
 from slimwise.report.config import ReportConfig
 from slimwise.report.figures.style import (
     COLUMN_WIDTH_IN,
@@ -19,7 +17,7 @@ from slimwise.report.figures.style import (
     arm_marker,
     house_style,
     note_figure,
-    save_figure,
+    save_figures,
     set_panel_title,
 )
 from slimwise.report.labels import benchmark_label
@@ -35,8 +33,6 @@ from slimwise.report.measured.served import sound
 from slimwise.report.measured.throughput import PER_GPU
 from slimwise.report.selection import reported
 from slimwise.report.served.columns import SWEPT_COLUMNS, SWEPT_PREFILL_COLUMNS, TRADE_OFF_COLUMNS
-
-log = logging.getLogger(__name__)
 
 _HEIGHT_IN = 3.0
 _HEADROOM = 1.15
@@ -66,11 +62,7 @@ def draw_throughput_figures(config: ReportConfig, *, tables: Path, out: Path) ->
         "throughput": draw_served(sound(served), ratios),
     }
     captions = _captions(served, both, target)
-    assert captions.keys() == figures.keys()
-    for name, figure in figures.items():
-        save_figure(figure, out / name, formats=config.figure_formats, dpi=config.dpi)
-    write_captions(out / "throughput_captions.json", captions, current_provenance())
-    log.info("drew %d figures of throughput", len(figures))
+    save_figures(figures, captions, out / "throughput_captions.json", config)
 
 
 def draw_served(served: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
