@@ -41,7 +41,9 @@ def _config_bytes(folder: Path) -> bytes:
     try:
         return (folder / "config.json").read_bytes()
     except OSError as failure:
-        raise CheckpointError(f"cannot read {folder}/config.json: {failure.strerror}.") from failure
+        raise CheckpointError(
+            f"cannot read {folder}/config.json: {failure.strerror}. Fetch the checkpoint again."
+        ) from failure
 
 
 def _pieces(path: Path) -> list[bytes]:

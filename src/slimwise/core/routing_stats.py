@@ -30,10 +30,16 @@ class RoutingStats:
     def __post_init__(self) -> None:
         shapes = {tuple(getattr(self, field.name).shape) for field in fields(self)}
         if len(shapes) != 1 or len(next(iter(shapes))) != 2:
-            raise ArtifactError(f"routing statistics need one [L, E] shape, got {sorted(shapes)}.")
+            raise ArtifactError(
+                f"routing statistics need one [L, E] shape, got {sorted(shapes)}. Run the "
+                "collect_stats rule again."
+            )
         for field in fields(self):
             if getattr(self, field.name).dtype != torch.float64:
-                raise ArtifactError(f"routing statistics {field.name} must be float64.")
+                raise ArtifactError(
+                    f"routing statistics {field.name} are {getattr(self, field.name).dtype}; "
+                    "expected float64. Run the collect_stats rule again."
+                )
 
     @classmethod
     def zeros(cls, num_layers: int, num_experts: int) -> "RoutingStats":
@@ -46,7 +52,8 @@ class RoutingStats:
         if self.tokens_LE.shape != other.tokens_LE.shape:
             raise ArtifactError(
                 f"cannot merge routing statistics of shape {tuple(self.tokens_LE.shape)} with "
-                f"{tuple(other.tokens_LE.shape)}: they come from different models."
+                f"{tuple(other.tokens_LE.shape)}: they come from different models. "
+                "Observe all components with one model."
             )
         names = [field.name for field in fields(self)]
         return RoutingStats(*(getattr(self, name) + getattr(other, name) for name in names))

@@ -74,7 +74,7 @@ def _check(
     if rule not in config.rules:
         raise ConfigError(
             f"split rule '{rule}' is not in the study: distillation.rules has "
-            f"{', '.join(config.rules) or 'none'}."
+            f"{', '.join(config.rules) or 'none'}. Add it there, or ask for one of these."
         )
     trainable_family(record.model_type)
     quantised = read_model_config(record.model).get("quantization_config")

@@ -68,7 +68,8 @@ def check_keep_set(chosen: KeepSetRecord, record: BackboneRecord) -> None:
     if stated != (shape.num_layers, shape.num_experts, shape.top_k):
         raise KeepSetError(
             f"keep set is for {stated[0]} layers x {stated[1]} experts, top-{stated[2]}; "
-            f"{record.name} has {shape.num_layers} x {shape.num_experts}, top-{shape.top_k}."
+            f"{record.name} has {shape.num_layers} x {shape.num_experts}, top-{shape.top_k}. Run "
+            "the select_experts rule again."
         )
     if not found.is_uniform:
         counts = found.num_kept_per_layer

@@ -58,18 +58,22 @@ def _check_total(folder: Path, entries: Mapping[str, WeightEntry]) -> None:
     stated = json.loads(index.read_bytes()).get("metadata", {}).get("total_size")
     total = sum(entry.num_bytes for entry in entries.values())
     if stated != total:
-        raise CheckpointError(f"{index} states {stated} bytes of tensors, its files hold {total}.")
+        raise CheckpointError(
+            f"{index} states {stated} bytes of tensors, its files hold {total}. Export it again."
+        )
 
 
 def _check_plan(entries: Mapping[str, WeightEntry], planned: Sequence[PlannedTensor]) -> None:
     expected = {tensor.name: tensor for tensor in planned}
     for name in sorted(expected.keys() ^ entries.keys()):
         problem = "is missing" if name in expected else "was not planned"
-        raise CheckpointError(f"tensor {name} {problem} in the exported checkpoint.")
+        raise CheckpointError(
+            f"tensor {name} {problem} in the exported checkpoint. Export it again."
+        )
     for name, tensor in expected.items():
         written = entries[name]
         if (written.shape, written.dtype) != (tensor.shape, tensor.source.dtype):
             raise CheckpointError(
                 f"{written.path}: {name} is {written.dtype} {list(written.shape)}; planned was "
-                f"{tensor.source.dtype} {list(tensor.shape)}."
+                f"{tensor.source.dtype} {list(tensor.shape)}. Export it again."
             )

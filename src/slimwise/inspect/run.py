@@ -55,6 +55,7 @@ def _architecture(folder: Path, found: InspectedCheckpoint) -> str:
     if not isinstance(architectures, list) or len(architectures) != 1:
         raise BackboneError(
             f"{folder}/config.json says architectures = {architectures!r}; expected one class "
-            "name, which is what the server starts."
+            "name, which is what the server starts. Use the configuration that was published with "
+            "the weights."
         )
     return architectures[0]

@@ -30,7 +30,8 @@ def run(
     if criterion not in config.criteria or num_kept not in config.num_kept:
         raise ConfigError(
             f"decoder {DecoderId(criterion, num_kept)} is not in the study: selection has criteria "
-            f"{', '.join(config.criteria)} and num_kept {', '.join(map(str, config.num_kept))}."
+            f"{', '.join(config.criteria)} and num_kept {', '.join(map(str, config.num_kept))}. "
+            "Ask for one of these, or add it."
         )
     record = read_backbone_record(backbone)
     scores_LE = _score_matrix(read_expert_scores(scores), criterion, record, scores)

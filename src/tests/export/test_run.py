@@ -138,6 +138,19 @@ def test_every_byte_is_copied_sliced_or_renumbered(tiny_checkpoint, export, kind
         assert torch.equal(found[name].view(torch.uint8), tensor.view(torch.uint8))
 
 
+def test_tensors_of_no_values_and_of_one_travel(tiny_checkpoint, export):
+    folder = tiny_checkpoint("plain")
+    odd = {"model.empty": torch.empty(0, 4), "model.one": torch.tensor(2, dtype=torch.int8)}
+    _edit_weights(folder, lambda tensors: tensors.update(odd))
+    for max_shard_gib in (1.0, 2**-30):
+        pruned = export(folder, max_shard_gib=max_shard_gib)
+        shards = [load_file(path) for path in pruned.glob("*.safetensors")]
+        found = {name: tensor for shard in shards for name, tensor in shard.items()}
+        for name, tensor in odd.items():
+            assert found[name].dtype == tensor.dtype
+            assert torch.equal(found[name], tensor)
+
+
 def test_biases_of_a_router_are_sliced_with_its_rows(tiny_checkpoint, export):
     folder = tiny_checkpoint("plain")
     name = "model.layers.{}.mlp.gate.{}".format
