@@ -31,7 +31,10 @@ class Served:
 
 
 def colocated_model(served: Served) -> ServedModel:
-    """The one model that answers in that mode; ConfigError says what else must be named."""
+    """The one model that answers in that mode; ConfigError says what else must be named.
+
+    ArtifactError if the keep set is none.
+    """
     if served.phase is not None:
         raise ConfigError(
             f"--phase {served.phase} is one server of a disaggregated deployment: add --deployment "
@@ -70,6 +73,7 @@ def _with_pool(served: Served, mode: ServingMode) -> ServedModel:
             f"mode {served.mode} served {served.deployment} needs the kept experts: name them "
             f"with --keep-set{remedy}."
         )
+    read_keep_set(served.keep_set)  # or a server that has loaded the model would refuse it
     trained = None if served.trained is None else served.trained.resolve()
     pool = PoolFiles(keep_set=served.keep_set.resolve(), trained=trained)
     return ServedModel(served.model.resolve(), {_POOL: pool}, mode)

@@ -104,6 +104,13 @@ def test_a_mode_that_prunes_asks_for_what_it_needs(mode):
         apart(mode)
 
 
+def test_a_keep_set_that_is_none_is_named_before_anything_starts(tmp_path):
+    (tmp_path / "half.json").write_text("{}")
+    for name in ("half.json", "none.json"):
+        with pytest.raises(ArtifactError, match=name):
+            colocated_model(served("slimwise", keep_set=tmp_path / name))
+
+
 @pytest.mark.parametrize("deployment", Deployment)
 def test_a_checkpoint_that_changed_is_not_served(changed, monkeypatch, tmp_path, deployment):
     monkeypatch.delattr(RunningServers, "start")
