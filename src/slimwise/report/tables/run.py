@@ -62,6 +62,7 @@ def write_tables(
     here = _origin_columns(current_provenance())
     overlaps = overlap_table(records, backbone=model.name).assign(**here)
     by_layer = overlap_by_layer_table(records, backbone=model.name).assign(**here)
+    times = stage_times(benchmarks, setup_record, pools={path.stem for path in keep_sets})
     comparison = comparison_table(
         accuracies, answers, bootstrap=Bootstrap.of(config), paper=read_paper_cells(paper)
     )
@@ -71,9 +72,7 @@ def write_tables(
         *_tables_by_part(accuracies, answers),
         Table("keep_set_overlap", overlaps, OVERLAP_COLUMNS),
         Table("keep_set_overlap_by_layer", by_layer, OVERLAP_BY_LAYER_COLUMNS),
-        Table(
-            "stage_times", stage_times(benchmarks, setup_record).assign(**here), STAGE_TIME_COLUMNS
-        ),
+        Table("stage_times", times.assign(**here), STAGE_TIME_COLUMNS),
     )
     write_table_files(tables, out, config.table_digits)
     log.info("wrote %d tables from %d graded answers", len(tables), len(answers))

@@ -1,11 +1,13 @@
 import json
 import os
+from functools import partial
 
 import pytest
 
 from slimwise.errors import ArtifactError
-from slimwise.report.tables.stage_times import stage_times
+from slimwise.report.tables.stage_times import stage_times as times_of
 
+stage_times = partial(times_of, pools={"reap-m32"})
 HEADER = "s\th:m:s\tmax_rss\n"
 
 
@@ -31,6 +33,15 @@ def test_jobs_in_the_order_they_ended_after_the_set_up(benchmarks, tmp_path):
 
 def test_set_up_is_left_out_where_nothing_recorded_it(benchmarks):
     assert list(stage_times(benchmarks, None)["stage"]) == ["select", "export/reap-m32"]
+
+
+def test_decoders_of_an_earlier_configuration_are_left_out(benchmarks):
+    for name in ("reap-m16", "reap-m32-kd_zero-colocated", "ean-m32-kd_zero", "full"):
+        (benchmarks / "export" / f"{name}.tsv").write_text(HEADER + "1.0\t0:00:01\t-\n")
+    found = set(stage_times(benchmarks, None)["stage"])
+    assert found == {"select"} | {
+        f"export/{name}" for name in ("reap-m32", "reap-m32-kd_zero-colocated", "full")
+    }
 
 
 def test_no_timings_are_refused(tmp_path):
