@@ -5,7 +5,6 @@ student's are float32 and take the model's type where they are used.
 Legend: T tokens, E experts, D hidden, H heads, F expert width.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -74,17 +73,22 @@ class TwoValuedRouter(nn.Module):
         self.register_buffer("bias_E", bias_E, persistent=False)
         self._phases = phases
         self._family = family
-        self._rule = replace(rule, per_expert_scale=False)
+        self._rule = rule
         self._top_k = top_k
 
     def forward(self, hidden: Tensor) -> Any:
         """What the family's router returns, each token by its reader's rows."""
-        if self._phases.reader is Reader.TEACHER:
-            return self.frozen(hidden)
-        logits_TE = self._logits(hidden.reshape(-1, hidden.shape[-1]))
-        gates_TK, ids_TK = top_k_gates(logits_TE, self._top_k, self._rule)
-        gates_TK = self._scaled(gates_TK, ids_TK)
-        return self._family.router_output(logits_TE, gates_TK, ids_TK)
+        match self._phases.reader:
+            case Reader.TEACHER:
+                return self.frozen(hidden)
+            case Reader.STUDENT:
+                return self._student_output(hidden.reshape(-1, hidden.shape[-1]))
+            case Reader.BOTH:
+                # The model's own choice among equal logits is what the teacher's cache comes from.
+                teacher, rows = self.frozen(hidden), self._phases.student_rows
+                student = self._student_output(hidden.reshape(-1, hidden.shape[-1])[rows])
+                pairs = zip(teacher, student, strict=True)
+                return tuple(theirs.index_copy(0, rows, ours) for theirs, ours in pairs)
 
     def student_parameters(self) -> dict[str, Tensor]:
         """The student's values under the router's own names, in the router's type."""
@@ -93,29 +97,19 @@ class TwoValuedRouter(nn.Module):
             for name, value in self.frozen.named_parameters()
         }
 
-    def _logits(self, hidden_TD: Tensor) -> Tensor:
-        if self._phases.reader is Reader.STUDENT:
-            return self._student_logits(hidden_TD)
-        rows = self._phases.student_rows
-        frozen = dict(self.frozen.named_parameters())
-        frozen_TE = self._family.router_logits(self.frozen, frozen, hidden_TD)
-        return frozen_TE.index_copy(0, rows, self._student_logits(hidden_TD[rows]))
-
-    def _student_logits(self, hidden_TD: Tensor) -> Tensor:
+    def _student_output(self, hidden_TD: Tensor) -> Any:
         values = self.student_parameters()
         logits_TE = self._family.router_logits(self.frozen, values, hidden_TD)
-        return masked_router_logits(logits_TE, self.bias_E.to(logits_TE.dtype))
-
-    def _scaled(self, gates_TK: Tensor, ids_TK: Tensor) -> Tensor:
-        scale_E = self._family.expert_scale(self.student_parameters())
-        frozen_E = self._family.expert_scale(dict(self.frozen.named_parameters()))
-        if scale_E is None or frozen_E is None:
-            return gates_TK
-        # float32: the gradient of an index adds up all tokens in the type of what is indexed.
-        scale_TK = scale_E.float()[ids_TK]
-        if self._phases.reader is Reader.BOTH:
-            scale_TK = torch.where(self._phases.is_student_T1, scale_TK, frozen_E[ids_TK])
-        return gates_TK * scale_TK
+        masked_TE = masked_router_logits(logits_TE, self.bias_E.to(logits_TE.dtype))
+        scale_E = self._family.expert_scale(values)
+        gates_TK, ids_TK = top_k_gates(
+            masked_TE,
+            self._top_k,
+            self._rule,
+            # float32: the gradient of an index adds up all tokens in the type of what is indexed.
+            expert_scale_E=None if scale_E is None else scale_E.float(),
+        )
+        return self._family.router_output(masked_TE, gates_TK, ids_TK)
 
 
 class TwoValuedSharedExpert(nn.Module):

@@ -67,6 +67,25 @@ def test_only_the_student_reads_with_dropout(build_student, config, sequences, r
     assert with_dropout[-1]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_students_prefix_is_the_teachers_bit_for_bit(
+    tiny_model, kind, tiny_facts, sequences, dtype
+):
+    """In bfloat16 many router logits are equal: whoever reads must choose as the model itself."""
+    student = make_student(tiny_model(kind).to(dtype), KEEP_SET, tiny_facts.gate_rule)
+    for parameter in student.trained().values():
+        parameter.data += 0.1
+    batch = SplitBatch.of(sequences([80] * 8))
+    is_prefix_BS = torch.arange(batch.ids_BS.shape[1]) < batch.splits_B[:, None]
+    hidden = []
+    with torch.no_grad():
+        for choose in (student.phases.teacher, lambda: student.phases.by_token(~is_prefix_BS)):
+            choose()
+            hidden.append(student.hidden(input_ids=batch.ids_BS).last_hidden_state)
+    assert torch.equal(hidden[0][is_prefix_BS], hidden[1][is_prefix_BS])
+    assert not torch.equal(hidden[0][~is_prefix_BS], hidden[1][~is_prefix_BS])
+
+
 def test_split_zero_is_ordinary_distillation(build_student, config, sequences):
     """Written without any of our losses: full softmax of both, teacher from a fresh model."""
     student, settings = build_student(moved=True), config(num_top=64, alpha=0.3)
