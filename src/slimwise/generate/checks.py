@@ -1,4 +1,4 @@
-"""Prompts that cannot be answered are refused before a server starts."""
+"""Questions that cannot be answered are refused before a server starts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from slimwise.engine.config import ServingConfig
 from slimwise.errors import ConfigError
 from slimwise.generate.chat_prompt import prompt_lengths
-from slimwise.generate.questions import Question, distinct_items
+from slimwise.generate.questions import Question, ServerTraits, distinct_items
 
 
 def check_prompts_fit(questions: Sequence[Question], serving: ServingConfig, model: Path) -> None:
@@ -25,3 +25,15 @@ def check_prompts_fit(questions: Sequence[Question], serving: ServingConfig, mod
             f"with evaluation.budget_tokens = {longest.request.max_tokens} it needs "
             f"serving.max_model_len_tokens = {needed} or more, not {serving.max_model_len_tokens}."
         )
+
+
+def check_calls_are_read(questions: Sequence[Question], server: ServerTraits) -> None:
+    """ConfigError names a benchmark of native calls that the server would leave in the text."""
+    for question in questions:
+        if question.item.native_calls and not server.parses_calls:
+            raise ConfigError(
+                f"evaluation.benchmarks names {question.key.benchmark}, but no parser is known for "
+                "the calls of this model and chat template: each would count as none. Leave it "
+                'out, or name one in serving.extra_args: ["--enable-auto-tool-choice", '
+                '"--tool-call-parser", ...].'
+            )

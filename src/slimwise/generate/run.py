@@ -20,9 +20,14 @@ from slimwise.engine.deployment import ServedModel, serve, serve_disaggregated
 from slimwise.errors import InvalidAnswersError
 from slimwise.generate.answer_log import AnswerLog
 from slimwise.generate.asking import ask_questions
-from slimwise.generate.checks import check_prompts_fit
+from slimwise.generate.checks import check_calls_are_read, check_prompts_fit
 from slimwise.generate.config import EvaluationConfig
-from slimwise.generate.parsers import model_parsers, thoughts_in_text, with_parsers
+from slimwise.generate.parsers import (
+    model_parsers,
+    reads_calls,
+    thoughts_in_text,
+    with_parsers,
+)
 from slimwise.generate.questions import (
     Question,
     ServerTraits,
@@ -95,12 +100,12 @@ class _Plan:
 
 def _plan(config: EvaluationConfig, served: ServedDecoder, serving: ServingConfig) -> _Plan:
     """The plan; ConfigError or BackboneError if the questions could not be answered."""
-    parsers = model_parsers(served.model)
-    server = ServerTraits(by_pool=bool(served.pools), parses_calls=parsers is not None)
+    parsing = with_parsers(serving, model_parsers(served.model))
+    server = ServerTraits(by_pool=bool(served.pools), parses_calls=reads_calls(parsing))
     asked = questions(config, served.modes, server)
-    parsing = with_parsers(serving, parsers)
+    check_calls_are_read(asked, server)
     check_prompts_fit(asked, parsing, served.model)
-    return _Plan(served, parsing, asked, thoughts_in_text(served.model))
+    return _Plan(served, parsing, asked, thoughts_in_text(parsing, served.model))
 
 
 def _limits(config: EvaluationConfig, serving: ServingConfig) -> AskingLimits:

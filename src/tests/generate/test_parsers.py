@@ -11,7 +11,7 @@ from slimwise.engine.chat import ChatAnswer, ChatRequest
 from slimwise.engine.client import AskingLimits, ask_all
 from slimwise.engine.config import ServingConfig
 from slimwise.engine.deployment import serve
-from slimwise.generate.parsers import model_parsers, thoughts_in_text, with_parsers
+from slimwise.generate.parsers import model_parsers, reads_calls, thoughts_in_text, with_parsers
 from slimwise.paths import EMBEDDED_CHECKPOINT
 
 XML = "{{ '<think>' }}...</think>{{ '<tool_call>\\n<function=' + name + '>' }}"
@@ -35,25 +35,32 @@ def test_a_family_and_its_template_name_the_parsers(tmp_path, model_type, templa
 
 
 @pytest.mark.parametrize(
-    ("model_type", "template", "in_text"),
+    ("template", "arguments", "in_text"),
     [
-        ("olmoe", "{{ '<|user|>' }}", False),
-        ("olmoe", "{{ '<|assistant|><think>' }}", True),
-        ("qwen3_moe", "{{ content.split('</think>')[-1] }}", True),
-        ("qwen3_moe", JSON, False),
+        ("{{ '<|user|>' }}", (), False),
+        ("{{ '<|assistant|><think>' }}", (), True),
+        ("{{ content.split('</think>')[-1] }}", (), True),
+        (XML, ("--reasoning-parser", "qwen3"), False),
+        (XML, ("--reasoning-parser=qwen3",), False),
     ],
 )
-def test_only_a_template_that_knows_thoughts_leaves_them_in_the_text(
-    tmp_path, model_type, template, in_text
+def test_thoughts_are_in_the_text_if_there_are_any_and_nobody_takes_them_out(
+    tmp_path, template, arguments, in_text
 ):
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
     (tmp_path / "chat_template.jinja").write_text(template)
-    assert thoughts_in_text(tmp_path) is in_text
+    serving = SERVING.model_copy(update={"extra_args": arguments})
+    assert thoughts_in_text(serving, tmp_path) is in_text
+
+
+def test_calls_are_read_by_a_parser_of_ours_or_of_the_user():
+    assert not reads_calls(SERVING)
+    assert reads_calls(with_parsers(SERVING, ChatParsers("qwen3", "hermes")))
+    assert reads_calls(SERVING.model_copy(update={"extra_args": ("--tool-call-parser=olmo3",)}))
 
 
 def test_the_miniature_answers_in_text():
     assert model_parsers(EMBEDDED_CHECKPOINT) is None
-    assert thoughts_in_text(EMBEDDED_CHECKPOINT)
+    assert thoughts_in_text(SERVING, EMBEDDED_CHECKPOINT)
     assert with_parsers(SERVING, None) == SERVING
 
 
