@@ -49,6 +49,10 @@ def _content(path: Path) -> dict[str, Any]:
     """The object in the file, an empty one if its JSON is something else."""
     try:
         document: Any = parse_json(path.read_bytes())
+    except FileNotFoundError as failure:
+        raise ArtifactError(
+            f"cannot read {path}: it is not there. Correct the path, or run the study again."
+        ) from failure
     except (OSError, ValueError) as failure:
         raise ArtifactError(
             f"cannot read {path}: {failure}. Delete it and run the study again."
@@ -59,8 +63,8 @@ def _content(path: Path) -> dict[str, Any]:
 def read_json_provenance(path: Path) -> Provenance:
     """Where the record came from; ArtifactError if the file is missing or does not say."""
     try:
-        return Provenance(**parse_json(path.read_bytes())["provenance"])
-    except (OSError, ValueError, KeyError, TypeError) as failure:
+        return Provenance(**_content(path)["provenance"])
+    except (KeyError, TypeError) as failure:
         raise ArtifactError(
             f"cannot read the provenance of {path}: {failure}. Delete it and run the study again."
         ) from failure

@@ -45,7 +45,7 @@ def test_bad_bytes_are_refused(tmp_path, content):
 
 
 def test_missing_file_is_refused(tmp_path):
-    with pytest.raises(ArtifactError, match=r"absent\.json"):
+    with pytest.raises(ArtifactError, match=r"absent\.json: it is not there\. Correct the path"):
         read_backbone_record(tmp_path / "absent.json")
 
 
