@@ -6,7 +6,7 @@ import re
 import urllib.request
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from slimwise.sweep.bench import Bench, running_bench
 from slimwise.sweep.deployments import Swept, already_running, running
 from slimwise.sweep.point_log import PointLog
 from slimwise.sweep.points import Point
-from slimwise.sweep.steady import Sample, steady_part, watched
+from slimwise.sweep.steady import Sample, ShortLoadError, steady_part, watched
 
 _log = logging.getLogger(__name__)
 
@@ -59,10 +59,9 @@ def measure(wanted: Sequence[Point], swept: Swept, setup: Setup, log: PointLog) 
     ):
         facts = _server_facts(deployment, setup.serving)
         for point in pending:
-            measured = _measured(point, bench, swept, deployment)
-            row = {**_names(point, swept), **measured, **facts}
+            row = _measured_long_enough(point, bench, swept, deployment, setup.serving) | facts
             if point.phase is Phase.DECODE:
-                row["tokens_per_s_per_gpu"] = measured["decode_tokens_per_s"] / facts["gpus"]
+                row["tokens_per_s_per_gpu"] = row["decode_tokens_per_s"] / facts["gpus"]
             log.append(point.digest, row)
 
 
@@ -87,6 +86,24 @@ def _names(point: Point, swept: Swept) -> dict[str, Any]:
         "prompt_tokens": point.load.prompt_tokens,
         "output_tokens": point.load.output_tokens,
     }
+
+
+def _measured_long_enough(
+    point: Point, bench: Bench, swept: Swept, deployment: RunningDeployment, serving: ServingConfig
+) -> dict[str, Any]:
+    """The row of a point; answers that are over too soon are asked for again, twice as long.
+
+    How soon that is depends on what else the machine does. EngineError if the model's length does
+    not allow it.
+    """
+    try:
+        return _names(point, swept) | _measured(point, bench, swept, deployment)
+    except ShortLoadError as failure:
+        load = replace(point.load, output_tokens=2 * point.load.output_tokens)
+        if load.prompt_tokens + load.output_tokens > serving.max_model_len_tokens:
+            raise
+        _log.warning("%s Asking for %d tokens.", failure, load.output_tokens)
+    return _measured_long_enough(replace(point, load=load), bench, swept, deployment, serving)
 
 
 def _measured(

@@ -19,6 +19,10 @@ _WHOLE_SHARE = 0.9
 """Of the largest batch that was seen: below, requests have ended and are not replaced."""
 
 
+class ShortLoadError(EngineError):
+    """A load that was over before its batch could be watched."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """Sums over the decode servers at a moment, in seconds."""
@@ -42,7 +46,7 @@ class Steady:
 
 
 def steady_part(samples: Sequence[Sample]) -> Steady:
-    """Batch and throughput of that part; EngineError if the load had none."""
+    """Batch and throughput of that part; ShortLoadError if the load had none."""
     whole = _WHOLE_SHARE * max((sample.num_running for sample in samples), default=0.0)
     batch_s = tokens = seconds = 0.0
     for earlier, later in pairwise(samples):
@@ -53,9 +57,10 @@ def steady_part(samples: Sequence[Sample]) -> Steady:
             tokens += later.generated_tokens - earlier.generated_tokens
             batch_s += taken * (earlier.num_running + later.num_running) / 2
     if not tokens:
-        raise EngineError(
+        raise ShortLoadError(
             f"no {_POLL_S:g} s of the load had a whole batch that only decoded, so that its "
-            "throughput is unknown. Raise throughput.output_tokens."
+            "throughput is unknown. Raise throughput.output_tokens and "
+            "serving.max_model_len_tokens."
         )
     return Steady(batch_s / seconds, tokens / seconds, seconds)
 

@@ -102,7 +102,7 @@ def run(decoder, monkeypatch, tmp_path):
     """Measures all points into one file, and says which were asked."""
     played, url = decoder
 
-    def measured(dies_at: int | None = None) -> list[int]:
+    def measured(dies_at: int | None = None, load: LoadConfig = LOAD) -> list[int]:
         bench = _Bench(played, dies_at)
 
         @contextmanager
@@ -112,7 +112,7 @@ def run(decoder, monkeypatch, tmp_path):
         monkeypatch.setattr(measuring, "running_bench", running_bench)
         serving = ServingConfig(max_model_len_tokens=128)
         setup = Setup(serving, DisaggregationConfig(), tmp_path, endpoint=url)
-        wanted = list(points(LOAD, SWEPT, "identity"))
+        wanted = list(points(load, SWEPT, "identity"))
         measure(wanted, SWEPT, setup, PointLog(tmp_path / "rows.jsonl"))
         return bench.measured
 
@@ -142,3 +142,17 @@ def test_a_sweep_that_fails_goes_on_where_it_failed(run, tmp_path):
     assert run() == [4]
     assert run() == []
     assert [row["batch_offered"] for row in _rows(tmp_path)] == [2, 4]
+
+
+def test_answers_that_are_over_too_soon_are_asked_for_again(run, tmp_path):
+    short = LOAD.model_copy(update={"concurrency": (2,), "output_tokens": 10})
+    asked = run(load=short)
+    (row,) = _rows(tmp_path)
+    assert row["output_tokens"] == 10 * 2 ** (len(asked) - 1) > 10
+    assert row["context_tokens"] == 10 + row["output_tokens"] / 2
+    assert run(load=short) == []
+
+
+def test_answers_longer_than_the_model_are_not_asked_for(run):
+    with pytest.raises(EngineError, match="serving.max_model_len_tokens"):
+        run(load=LOAD.model_copy(update={"output_tokens": 1, "prompt_tokens": 127}))
