@@ -154,5 +154,5 @@ def test_answers_that_are_over_too_soon_are_asked_for_again(run, tmp_path):
 
 
 def test_answers_longer_than_the_model_are_not_asked_for(run):
-    with pytest.raises(EngineError, match="serving.max_model_len_tokens"):
+    with pytest.raises(EngineError, match=r"serving\.max_model_len_tokens"):
         run(load=LOAD.model_copy(update={"output_tokens": 1, "prompt_tokens": 127}))
