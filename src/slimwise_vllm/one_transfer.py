@@ -32,9 +32,25 @@ def refusing_shared_transfers(render: Callable[..., Awaitable[Any]]) -> Callable
         num_answers = len(prompts) * (request.n or 1)
         if num_answers == 1:
             return rendered
-        return self.create_error_response(
-            f"{num_answers} answers in one request would share one transfer of KV cache from the "
-            "prefill server. Send a request for each answer: one prompt, and n = 1."
-        )
+        return self.create_error_response(_refusal(num_answers))
 
     return render_one
+
+
+def refuse_shared_transfer(params: Any) -> None:
+    """VLLMValidationError if these parameters ask for answers that would share their transfer.
+
+    The renderers refuse before an answer is begun; what they have not seen is refused here.
+    """
+    from vllm.exceptions import VLLMValidationError
+
+    num_answers = getattr(params, "n", 1)
+    if num_answers > 1 and (params.extra_args or {}).get("kv_transfer_params"):
+        raise VLLMValidationError(_refusal(num_answers))
+
+
+def _refusal(num_answers: int) -> str:
+    return (
+        f"{num_answers} answers in one request would share one transfer of KV cache from the "
+        "prefill server. Send a request for each answer: one prompt, and n = 1."
+    )

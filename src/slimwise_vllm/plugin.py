@@ -13,6 +13,11 @@ from typing import Any
 
 from slimwise.core.skew import SKEWED_WEIGHTS
 from slimwise.errors import ConfigError
+from slimwise_vllm.one_transfer import (
+    RENDERERS,
+    refuse_shared_transfer,
+    refusing_shared_transfers,
+)
 from slimwise_vllm.request_pools import assigned_pools
 from slimwise_vllm.settings import PluginSettings, read_settings
 
@@ -71,8 +76,6 @@ def _with_chooser(initialise: Callable[..., None]) -> Callable[..., None]:
 
 
 def _refuse_shared_transfers() -> None:
-    from slimwise_vllm.one_transfer import RENDERERS, refusing_shared_transfers
-
     for module, holder, name in RENDERERS:
         _wrap(getattr(importlib.import_module(module), holder), name, refusing_shared_transfers)
 
@@ -97,6 +100,8 @@ def _with_assigned_pools(process: Callable[..., Any]) -> Callable[..., Any]:
     def process_with_pools(
         self: Any, request_id: str, prompt: Any, params: Any, *args: Any, **kwargs: Any
     ) -> Any:
+        if self.vllm_config.kv_transfer_config is not None:
+            refuse_shared_transfer(params)
         chooser = getattr(self, CHOOSER, None)
         if chooser is None:
             return process(self, request_id, prompt, params, *args, **kwargs)

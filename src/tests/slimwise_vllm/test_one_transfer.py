@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from slimwise_vllm.one_transfer import refusing_shared_transfers
+from slimwise_vllm.one_transfer import refuse_shared_transfer, refusing_shared_transfers
 
 
 class Serving:
@@ -48,3 +48,17 @@ def test_without_a_transfer_nothing_is_refused():
 def test_what_vllm_itself_refuses_is_passed_on():
     error = SimpleNamespace(message="too long")
     assert answer(error, n=2, transfer=TRANSFER) is error
+
+
+def parameters(n: int, **extra_args: Any) -> Any:
+    return SimpleNamespace(n=n, extra_args=extra_args or None)
+
+
+def test_several_answers_are_refused_where_no_renderer_has_seen_them():
+    """As of vLLM's endpoint that takes tokens."""
+    from vllm.exceptions import VLLMValidationError
+
+    for passing in (parameters(1, kv_transfer_params=TRANSFER), parameters(2), parameters(2, a=1)):
+        refuse_shared_transfer(passing)
+    with pytest.raises(VLLMValidationError, match=r"2 answers in one request .* n = 1"):
+        refuse_shared_transfer(parameters(2, kv_transfer_params=TRANSFER))

@@ -17,7 +17,9 @@ POOLS = {"slimwise": {"pools": {"half": "half.json"}}}
 def of_engine(additional_config) -> Any:
     """What the wrapped methods know of the engine that they belong to."""
     load = SimpleNamespace(load_format="auto")
-    config = SimpleNamespace(additional_config=additional_config, load_config=load)
+    config = SimpleNamespace(
+        additional_config=additional_config, load_config=load, kv_transfer_config=None
+    )
     return SimpleNamespace(vllm_config=config)
 
 
@@ -65,3 +67,18 @@ def test_a_frontend_without_plugins_is_refused_before_a_worker_starts(monkeypatc
     assert not started
     WorkerWrapperBase.init_device(of_engine(None))
     assert started
+
+
+def test_answers_that_would_share_a_transfer_are_refused_without_pools_too(monkeypatch):
+    from vllm.exceptions import VLLMValidationError
+    from vllm.v1.engine.input_processor import InputProcessor
+
+    monkeypatch.setattr(InputProcessor, "process_inputs", lambda *_: "accepted")
+    register()
+    transfer = {"kv_transfer_params": {"do_remote_prefill": True}}
+    request: Any = "r1", "a prompt", SimpleNamespace(n=2, extra_args=transfer), ()
+    alone, linked = of_engine(None), of_engine(None)
+    linked.vllm_config.kv_transfer_config = object()
+    assert InputProcessor.process_inputs(alone, *request) == "accepted"
+    with pytest.raises(VLLMValidationError, match="2 answers in one request"):
+        InputProcessor.process_inputs(linked, *request)
