@@ -1,8 +1,10 @@
 # REQUIRED INPUTS: {study}/10_backbone/backbone.json, {study}/70_evaluation/full/grades.parquet.
 # OUTPUTS: {study}/80_tables/lm_eval_cross_check.csv and .md, where cross_check.benchmarks names any.
-CROSS_CHECKS = (
-    [paths.table("lm_eval_cross_check")] if study.cross_check.benchmarks else []
+CROSS_CHECKS = expand(
+    paths.table("lm_eval_cross_check", "{suffix}"), suffix=["csv", "md"]
 )
+if not study.cross_check.benchmarks:
+    CROSS_CHECKS = []
 
 
 rule cross_check_scores:

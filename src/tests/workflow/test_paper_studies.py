@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,17 @@ def test_the_second_backbone(finished_study):
         "generate_distilled_answers": 3,
         "grade_answers": 10,
     }
+
+
+@pytest.mark.parametrize("study", ["qwen3_6_35b_a3b", "mini"])
+def test_a_study_records_every_table_with_what_its_twin_notes(finished_study, study):
+    told = finished_study.engine("--dry-run", study=study).stdout
+    recorded = re.search(r"^rule record_study:\n    input: (.*)$", told, re.MULTILINE)
+    assert recorded is not None
+    files = {Path(name) for name in recorded[1].split(", ")}
+    tables = {path for path in files if path.suffix == ".csv"}
+    assert len(tables) > 10
+    assert {path.with_suffix(".md") for path in tables} <= files
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ class Products:
             raise ArtifactError(
                 f"cannot read {path}: {failure.strerror}. Run the study again."
             ) from failure
-        if digest != self.record.sha256[path.name]:
+        if digest != self.record.sha256.get(path.name):
             raise ArtifactError(
                 f"{path} is not the file that {self.paths.study_record} lists. Run the study again."
             )

@@ -42,6 +42,20 @@ def test_a_claim_says_nothing_of_what_was_not_measured(accuracies):
     assert "prefill" not in " ".join(claim(accuracies[accuracies["criterion"] == "none"]))
 
 
+def test_a_table_without_its_recorded_twin_is_refused_by_name(finished):
+    rows = pd.DataFrame([{"benchmark": "gsm8k", "accuracy": 1.0}])
+    origin = {"commit": "abc1234", "date": PROVENANCE.date, "hardware": "CPU"}
+    path = finished.table("lm_eval_cross_check")
+    write_table(path, rows.assign(**origin), ("benchmark", "accuracy"), digits=4)
+    twin = path.with_suffix(".md")
+    text = twin.read_text()
+    twin.unlink()
+    record_products(finished)
+    twin.write_text(text)
+    with pytest.raises(ArtifactError, match=r"lm_eval_cross_check\.md is not the file that"):
+        write_report(finished.root, paper=PAPER, out=finished.report)
+
+
 def test_the_page_asks_for_no_other_file(page):
     text = page.read_text(encoding="utf-8")
     assert page.stat().st_size < 3e6
