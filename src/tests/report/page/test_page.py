@@ -42,11 +42,14 @@ def test_a_claim_says_nothing_of_what_was_not_measured(accuracies):
     assert "prefill" not in " ".join(claim(accuracies[accuracies["criterion"] == "none"]))
 
 
-def test_a_table_without_its_recorded_twin_is_refused_by_name(finished):
+def test_a_cross_check_is_shown_and_refused_without_its_recorded_twin(finished):
     rows = pd.DataFrame([{"benchmark": "gsm8k", "accuracy": 1.0}])
     origin = {"commit": "abc1234", "date": PROVENANCE.date, "hardware": "CPU"}
     path = finished.table("lm_eval_cross_check")
     write_table(path, rows.assign(**origin), ("benchmark", "accuracy"), digits=4)
+    record_products(finished)
+    write_report(finished.root, paper=PAPER, out=finished.report)
+    assert "The full model beside lm-eval" in finished.report.read_text(encoding="utf-8")
     twin = path.with_suffix(".md")
     text = twin.read_text()
     twin.unlink()
