@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from slimwise.artifacts.checkpoint_digest import checkpoint_digest
 from slimwise.artifacts.keep_set import read_keep_set
 from slimwise.artifacts.pool_files import PoolFiles
+from slimwise.artifacts.trained_record import read_trained_record
 from slimwise.backbones.registry import inspect_checkpoint
 from slimwise.core.vocabulary import Deployment, Phase, ServingMode
 from slimwise.engine.deployment import ServedModel
-from slimwise.errors import ConfigError
+from slimwise.errors import ConfigError, KeepSetError
 
 _POOL = "kept"
 
@@ -66,6 +68,31 @@ def phase_models(served: Served) -> tuple[ServedModel, ServedModel]:
     return of(Phase.PREFILL), of(Phase.DECODE)
 
 
+def check_before_start(*models: ServedModel) -> None:
+    """Raise what a server of one of the models would find out only after it has started.
+
+    BackboneError of a folder that holds no supported model, ArtifactError of a pool's files,
+    KeepSetError of a keep set that was chosen for another model.
+    """
+    for model in models:
+        inspect_checkpoint(model.folder)
+        for pool in model.pools.values():
+            _check_pool(model.folder, PoolFiles.model_validate(pool))
+
+
+def _check_pool(folder: Path, files: PoolFiles) -> None:
+    chosen = read_keep_set(files.keep_set)
+    if files.trained_folder is not None:
+        read_trained_record(files.trained_folder)
+    found = checkpoint_digest(folder)
+    if chosen.backbone_digest != found:
+        raise KeepSetError(
+            f"{files.keep_set} was chosen for a {chosen.model_type} of digest "
+            f"{chosen.backbone_digest[:12]}, {folder} has digest {found[:12]}. Serve the model it "
+            "was chosen for."
+        )
+
+
 def _with_pool(served: Served, mode: ServingMode) -> ServedModel:
     if served.keep_set is None:
         remedy = "" if served.deployment is Deployment.COLOCATED else " or --decode-checkpoint"
@@ -73,7 +100,6 @@ def _with_pool(served: Served, mode: ServingMode) -> ServedModel:
             f"mode {served.mode} served {served.deployment} needs the kept experts: name them "
             f"with --keep-set{remedy}."
         )
-    read_keep_set(served.keep_set)  # or a server that has loaded the model would refuse it
     trained = None if served.trained is None else served.trained.resolve()
     pool = PoolFiles(keep_set=served.keep_set.resolve(), trained=trained)
     return ServedModel(served.model.resolve(), {_POOL: pool}, mode)

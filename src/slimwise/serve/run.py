@@ -15,7 +15,7 @@ from slimwise.engine.deployment import (
     serve_disaggregated,
     serve_phase,
 )
-from slimwise.serve.plan import Served, colocated_model, phase_models
+from slimwise.serve.plan import Served, check_before_start, colocated_model, phase_models
 
 _log = logging.getLogger(__name__)
 _POLL_S = 1.0
@@ -51,9 +51,13 @@ def _deployment(
     served: Served, serving: ServingConfig, layout: DisaggregationConfig, logs: Path
 ) -> AbstractContextManager[RunningDeployment]:
     if served.deployment is Deployment.COLOCATED:
-        return serve_colocated(colocated_model(served), serving, logs / "server.log")
+        model = colocated_model(served)
+        check_before_start(model)
+        return serve_colocated(model, serving, logs / "server.log")
     prefill, decode = phase_models(served)
     if served.phase is not None:
         model = prefill if served.phase is Phase.PREFILL else decode
+        check_before_start(model)
         return serve_phase(served.phase, model, serving, layout, logs)
+    check_before_start(prefill, decode)
     return serve_disaggregated(prefill, decode, serving, layout, logs)

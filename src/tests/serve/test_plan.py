@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from slimwise.artifacts.checkpoint_digest import checkpoint_digest
 from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.keep_set import KeepSet
@@ -13,19 +14,24 @@ from slimwise.core.vocabulary import Criterion, Deployment, Phase, ServingMode
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.deployment import ServedModel
 from slimwise.engine.process import RunningServers
-from slimwise.errors import ArtifactError, ConfigError
+from slimwise.errors import ArtifactError, BackboneError, ConfigError, KeepSetError
 from slimwise.paths import EMBEDDED_CHECKPOINT
 from slimwise.provenance import Provenance
-from slimwise.serve.plan import Served, colocated_model, phase_models
+from slimwise.serve.plan import Served, check_before_start, colocated_model, phase_models
 from slimwise.serve.run import run
 
 
 @pytest.fixture
 def keep_set(tmp_path) -> Path:
     """32 of the miniature's 64 experts."""
-    record = KeepSetRecord(KeepSet((tuple(range(32)),) * 8, 64, 4), Criterion.REAP, "0", "any")
-    write_keep_set(tmp_path / "half.json", record, Provenance("", "", "", {}, ""))
-    return tmp_path / "half.json"
+    return written_keep_set(tmp_path / "half.json", checkpoint_digest(EMBEDDED_CHECKPOINT))
+
+
+def written_keep_set(path: Path, model_digest: str) -> Path:
+    half = KeepSet((tuple(range(32)),) * 8, 64, 4)
+    record = KeepSetRecord(half, Criterion.REAP, model_digest, "qwen3_5_moe_text")
+    write_keep_set(path, record, Provenance("", "", "", {}, ""))
+    return path
 
 
 @pytest.fixture
@@ -48,6 +54,16 @@ def served(mode: str, deployment: Deployment = Deployment.COLOCATED, **named: An
 
 def apart(mode: str, **named: Any) -> tuple[ServedModel, ServedModel]:
     return phase_models(served(mode, Deployment.DISAGGREGATED, **named))
+
+
+def start(asked: Served, logs: Path) -> None:
+    run(
+        asked,
+        serving=ServingConfig(max_model_len_tokens=64),
+        layout=DisaggregationConfig(),
+        logs=logs,
+        on_ready=lambda _: None,
+    )
 
 
 def masked(mode: ServingMode, keep_set: Path, trained: Path | None = None) -> ServedModel:
@@ -108,7 +124,25 @@ def test_a_keep_set_that_is_none_is_named_before_anything_starts(tmp_path):
     (tmp_path / "half.json").write_text("{}")
     for name in ("half.json", "none.json"):
         with pytest.raises(ArtifactError, match=name):
-            colocated_model(served("slimwise", keep_set=tmp_path / name))
+            check_before_start(colocated_model(served("slimwise", keep_set=tmp_path / name)))
+
+
+def test_a_keep_set_of_another_model_is_named_before_anything_starts(tmp_path):
+    other = written_keep_set(tmp_path / "other.json", "0" * 64)
+    with pytest.raises(KeepSetError, match=r"other\.json was chosen for .* 000000000000"):
+        check_before_start(*apart("slimwise", keep_set=other))
+
+
+def test_a_folder_of_no_trained_tensors_is_named_before_anything_starts(keep_set, tmp_path):
+    check_before_start(masked(ServingMode.SLIMWISE, keep_set))
+    with pytest.raises(ArtifactError, match="kd"):
+        check_before_start(masked(ServingMode.SLIMWISE, keep_set, tmp_path / "kd"))
+
+
+def test_a_folder_of_no_supported_model_is_named_before_anything_starts(monkeypatch, tmp_path):
+    monkeypatch.delattr(RunningServers, "start")
+    with pytest.raises(BackboneError, match="none does not exist"):
+        start(Served(tmp_path / "none", ServingMode.FULL, Deployment.COLOCATED), tmp_path)
 
 
 @pytest.mark.parametrize("deployment", Deployment)
@@ -117,13 +151,7 @@ def test_a_checkpoint_that_changed_is_not_served(changed, monkeypatch, tmp_path,
     mode = ServingMode.PRUNED if deployment is Deployment.COLOCATED else ServingMode.SLIMWISE
     asked = served(mode, deployment, decode_checkpoint=changed.parent)
     with pytest.raises(ArtifactError, match=r"model\.safetensors has changed"):
-        run(
-            asked,
-            serving=ServingConfig(max_model_len_tokens=64),
-            layout=DisaggregationConfig(),
-            logs=tmp_path,
-            on_ready=lambda _: None,
-        )
+        start(asked, tmp_path)
 
 
 def test_a_checkpoint_of_another_keep_set_is_refused(checkpoint, keep_set):
