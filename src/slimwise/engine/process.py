@@ -23,7 +23,9 @@ _HEALTH_TIMEOUT_S = 5
 _GRACE_S = 10
 _TAIL_LINES = 15
 _CAUSE_LINES = 3
-_CAUSE = re.compile(r"\b\w*(?:Error|Exception): .*")
+_WARNING = " WARNING "  # may quote an error that did not happen
+# pydantic tells what it refused on a line below the name of its error.
+_CAUSE = re.compile(r"\b\w*(?:Error|Exception): .*|\bValue error, .*")
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class RunningServers:
                 start_new_session=True,
             )
         self._processes.append((server, process))
+        _log.info("started %s, its output is in %s", server.name, server.log)
 
     def wait_until_healthy(self, timeout_s: float) -> None:
         """Return when those started last answer too; EngineError if one ends or takes longer."""
@@ -167,7 +170,8 @@ def _is_healthy(base_url: str) -> bool:
 def _tail(log: Path) -> str:
     """The first errors that the log names, then its last lines: a cause often lies far above."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    causes = list(dict.fromkeys(found[0] for line in lines if (found := _CAUSE.search(line))))
+    found = (_CAUSE.search(line) for line in lines if _WARNING not in line)
+    causes = list(dict.fromkeys(cause[0] for cause in found if cause))
     shown = [*causes[:_CAUSE_LINES], "last lines:", *lines[-_TAIL_LINES:]]
     return f"Log {log}:\n  " + "\n  ".join(shown)
 

@@ -73,6 +73,22 @@ def test_a_server_that_dies_is_reported_with_cause_and_last_lines(tmp_path):
     assert (tmp_path / "log").read_text().startswith("RuntimeError: the cause\nline 0\n")
 
 
+def test_the_cause_is_what_was_refused_and_nothing_that_a_warning_quotes(tmp_path):
+    source = """
+        print("(APIServer) WARNING 11-30 limits can cause errors like `OSError: [Errno 24] files`.")
+        print("  pydantic_core.ValidationError: 1 validation error for ModelConfig")
+        print("    Value error, max_model_len (4096) is too long")
+        for line in range(40): print("line", line)
+        raise SystemExit(1)
+    """
+    with (
+        pytest.raises(EngineError, match=r"ValidationError: 1 [^\n]*\n  Value error, ") as failure,
+        run_server(script(source), "http://127.0.0.1:9", tmp_path / "log", start_timeout_s=30),
+    ):
+        pytest.fail("the block must not run")
+    assert "OSError" not in str(failure.value)
+
+
 def test_a_server_that_never_answers_times_out_and_is_killed(tmp_path):
     source = f"import os, time; open({str(tmp_path / 'id')!r}, 'w').write(str(os.getpid())); " + (
         "print('still loading', flush=True); time.sleep(600)"
