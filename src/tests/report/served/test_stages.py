@@ -168,6 +168,16 @@ def test_a_sweep_whose_every_row_has_faults_is_drawn_as_a_note(written, rows):
     assert "none without faults" in figure
 
 
+@pytest.mark.parametrize(("key", "value"), [("decoder", "full"), ("kind", "decode")])
+def test_a_sweep_of_the_full_model_alone_or_without_prefill_is_written(written, rows, key, value):
+    rows[:] = [row for row in rows if row[key] == value]
+    tables = written(50)
+    assert len(read_table(tables / "throughput.csv", SWEPT_COLUMNS)) == 2 * len(
+        {row["server"] for row in rows}
+    )
+    assert (tables.parent / "80_figures" / "prefill_throughput.svg").is_file()
+
+
 def test_every_figure_has_a_caption(written):
     folder = written(50).parent / "80_figures"
     captions = read_captions(folder / "throughput_captions.json")
