@@ -17,6 +17,8 @@ from slimwise.backbones.trainable import trainable_family
 from slimwise.calibrate.config import CalibrationConfig
 from slimwise.calibrate.mixture import COMPONENTS
 from slimwise.config import load_study
+from slimwise.core.moe import MoEShape
+from slimwise.core.selection import check_num_kept
 from slimwise.core.vocabulary import Criterion, Distillation, ServingMode
 from slimwise.distill.config import DistillationConfig
 from slimwise.errors import BackboneError, ConfigError
@@ -44,8 +46,9 @@ class Choices:
 def write_overlay(model: Path, choices: Choices, folder: Path) -> Path:
     """The new file in the folder, of the model folder's name.
 
-    ConfigError if the file is there already, if the chats hold no data, or if the study that it
-    describes is refused; BackboneError for a model of no supported family.
+    ConfigError if the file is there already, if the chats hold no data, if the model cannot keep
+    that many experts, or if the study that it describes is refused; BackboneError for a model of no
+    supported family.
     """
     model = model.expanduser().resolve()
     found = inspect_checkpoint(model)
@@ -70,7 +73,7 @@ def _overlay(
     study: str, model: Path, found: InspectedCheckpoint, choices: Choices
 ) -> dict[str, dict[str, Any] | str]:
     context = min(context_tokens(found.config), _MAX_CONTEXT_TOKENS)
-    num_kept = choices.num_kept or found.shape.num_experts // 2
+    num_kept = _num_kept(study, found.shape, choices)
     weights_mb = sum(path.stat().st_size for path in model.glob("*.safetensors")) // _MB
     return {
         "study": study,
@@ -89,6 +92,12 @@ def _overlay(
             "model_memory_mb": max(8000, round(_LOADING_SHARE * weights_mb)),
         },
     }
+
+
+def _num_kept(study: str, shape: MoEShape, choices: Choices) -> int:
+    num_kept = shape.num_experts // 2 if choices.num_kept is None else choices.num_kept
+    check_num_kept(num_kept, num_experts=shape.num_experts, top_k=shape.top_k, backbone=study)
+    return num_kept
 
 
 def _calibration(chats: Path | None, context: int) -> dict[str, Any]:

@@ -70,3 +70,10 @@ def test_what_it_refuses_leaves_no_file(model, tmp_path, capsys):
     assert main(["init", str(model), "--chats", str(empty), "--out", str(empty)]) == 2
     assert "holds no .jsonl" in capsys.readouterr().err
     assert not list(empty.iterdir())
+
+
+@pytest.mark.parametrize(("num_kept", "limit"), [("3", "below top_k=4"), ("65", "num_experts=64")])
+def test_a_count_that_the_model_cannot_keep_is_refused(model, tmp_path, capsys, num_kept, limit):
+    assert main(["init", str(model), "--num-kept", num_kept, "--out", str(tmp_path)]) == 2
+    assert limit in capsys.readouterr().err
+    assert not (tmp_path / "my-model.yaml").exists()
