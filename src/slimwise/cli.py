@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     documents.set_defaults(run=_write_config)
     _add_serve(stages.add_parser("serve", help=_SERVE_SUMMARY, description=_SERVE_SUMMARY))
     verify = stages.add_parser("verify", help="Check that a checkpoint folder is whole.")
-    verify.add_argument("model", type=Path)
+    verify.add_argument("model", type=Path, help="folder of a model, exported or not")
     verify.set_defaults(run=_verify)
     _add_init(stages.add_parser("init", help=_INIT_SUMMARY, description=_INIT_SUMMARY))
     report = stages.add_parser("report", help="Write one page about a finished study.")
@@ -72,7 +72,13 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--out", type=Path, help="the page, where not 80_report/report.html there")
     report.set_defaults(run=_report)
     plan = stages.add_parser("plan", help="Tell GPU hours and disk that a study will take.")
-    plan.add_argument("--configfile", type=Path, nargs="+", default=[Path("config/mini.yaml")])
+    plan.add_argument(
+        "--configfile",
+        type=Path,
+        nargs="+",
+        default=[Path("config/mini.yaml")],
+        help="overlay of the study; else config/mini.yaml",
+    )
     plan.set_defaults(run=_plan)
     return parser
 
@@ -82,7 +88,9 @@ def _add_init(init: argparse.ArgumentParser) -> None:
     init.add_argument("--chats", type=Path, help="folder of conversations; else the paper's data")
     init.add_argument("--num-kept", type=int, help="experts kept in each layer; else half of them")
     init.add_argument("--steps", type=int, default=8000, help="of distillation; the paper's 8000")
-    init.add_argument("--out", type=Path, default=Path("config"), help="folder of the overlay")
+    init.add_argument(
+        "--out", type=Path, default=Path("config"), help="folder of the overlay; else config"
+    )
     init.set_defaults(run=_init)
 
 
@@ -103,12 +111,16 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
         choices=list(Phase),
         help="serve only that phase, for a deployment of another host",
     )
-    serve.add_argument("--port", type=int, default=8000, help="0 takes a free one")
-    serve.add_argument("--max-model-len", type=int, default=4096, help="prompt plus output, tokens")
+    serve.add_argument("--port", type=int, default=8000, help="else 8000; 0 takes a free one")
+    serve.add_argument(
+        "--max-model-len", type=int, default=4096, help="prompt plus output, tokens; else 4096"
+    )
     serve.add_argument(
         "--api-key", help=f"asked of every request; the variable {API_KEY_VARIABLE} tells nobody"
     )
-    serve.add_argument("--logs", type=Path, default=Path("logs"), help="folder of servers' output")
+    serve.add_argument(
+        "--logs", type=Path, default=Path("logs"), help="folder of servers' output; else logs"
+    )
     for section in ("serving", "disaggregation"):
         words = f"further keys of section {section} in config/README.md"
         serve.add_argument(f"--{section}", default="{}", metavar="JSON", help=words)
@@ -125,23 +137,24 @@ def _serve(arguments: argparse.Namespace) -> None:
     if arguments.api_key:
         os.environ[API_KEY_VARIABLE] = arguments.api_key
     named = {"port": arguments.port, "max_model_len_tokens": arguments.max_model_len}
-    serving = json.dumps(named | _json_object(arguments.serving))
+    serving = json.dumps(named | _json_object("--serving", arguments.serving))
+    disaggregation = json.dumps(_json_object("--disaggregation", arguments.disaggregation))
     names = ("model", "mode", "deployment", "keep_set", "trained", "decode_checkpoint", "phase")
     run(
         Served(**{name: getattr(arguments, name) for name in names}),
         serving=parse_slice(ServingConfig, serving),
-        layout=parse_slice(DisaggregationConfig, arguments.disaggregation),
+        layout=parse_slice(DisaggregationConfig, disaggregation),
         logs=arguments.logs,
         on_ready=lambda url: print(f"{url}/v1 serves the model {SERVED_NAME}", flush=True),
     )
 
 
-def _json_object(text: str) -> dict[str, Any]:
+def _json_object(flag: str, text: str) -> dict[str, Any]:
     try:
         return dict(json.loads(text))
     except (ValueError, TypeError) as failure:
         raise ConfigError(
-            f"--serving {text!r} is no JSON object: {failure}. Write it like '{{\"gpus\": 2}}'."
+            f"{flag} {text!r} is no JSON object: {failure}. Write it like '{{\"key\": 2}}'."
         ) from failure
 
 

@@ -62,6 +62,7 @@ def test_a_failure_of_the_user_is_one_line_and_status_2(tmp_path, capsys, config
     [
         (["--mode", "slimwise"], "needs the kept experts: name them with --keep-set."),
         (["--mode", "full", "--serving", "dtype"], "--serving 'dtype' is no JSON object"),
+        (["--mode", "full", "--disaggregation", "{"], "--disaggregation '{' is no JSON object"),
         (["--mode", "full", "--serving", '{"dtypes": 1}'], "did you mean dtype?"),
     ],
 )

@@ -53,8 +53,8 @@ def inspect_checkpoint(folder: Path) -> InspectedCheckpoint:
     """
     if not folder.is_dir():
         raise BackboneError(
-            f"model folder {folder} does not exist. Set backbone.model to a folder that holds "
-            "config.json and .safetensors files."
+            f"model folder {folder} does not exist. Name a folder that holds config.json and "
+            ".safetensors files."
         )
     config = read_model_config(folder)
     if not any(folder.glob("*.safetensors")):
@@ -76,8 +76,8 @@ def read_model_config(folder: Path) -> dict[str, Any]:
         config = parse_json(path.read_bytes(), constants=True)
     except (OSError, ValueError) as failure:
         raise BackboneError(
-            f"cannot read {path}: {failure}. Set backbone.model to a folder that holds config.json "
-            "and .safetensors files."
+            f"cannot read {path}: {failure}. Name a folder that holds config.json and "
+            ".safetensors files."
         ) from failure
     if not isinstance(config, dict):
         raise BackboneError(f"{path} is not a JSON object. Fetch the checkpoint again.")
