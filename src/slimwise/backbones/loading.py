@@ -1,4 +1,4 @@
-"""A checkpoint as a transformers model, on the devices where it will compute."""
+"""A checkpoint as a transformers model, on the devices where it will compute, and its tokenizer."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from slimwise.errors import BackboneError
 
@@ -37,6 +37,23 @@ def load_causal_model(folder: Path, dtype: str, devices: Sequence[torch.device])
         )
     _check_placement(folder, model, len(devices))
     return model.eval()
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The model's tokenizer, which has a chat template; BackboneError if there is none."""
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError) as failure:
+        raise BackboneError(
+            f"the tokenizer of {folder} cannot be loaded: {failure}. Copy tokenizer.json and "
+            "tokenizer_config.json of the model there."
+        ) from failure
+    if tokenizer.chat_template is None:
+        raise BackboneError(
+            f"{folder} has no chat template, and conversations are read in one. Put the "
+            "chat_template.jinja of the model, or of its instruction-tuned sibling, there."
+        )
+    return tokenizer
 
 
 def language_decoder(model: Any) -> Any:

@@ -4,15 +4,13 @@ import logging
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import torch
-from transformers import AutoTokenizer
 
 from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
 from slimwise.artifacts.checkpoint_digest import check_unchanged
 from slimwise.artifacts.routing_stats import write_routing_stats
-from slimwise.backbones.loading import language_decoder, load_causal_model
+from slimwise.backbones.loading import language_decoder, load_causal_model, load_tokenizer
 from slimwise.backbones.registry import backbone_for
 from slimwise.calibrate.batch_limit import BatchLimit
 from slimwise.calibrate.collect import Meter, collect
@@ -38,7 +36,7 @@ def run(config: CalibrationConfig, *, backbone: Path, out: Path, work: Path) -> 
     """
     record = read_backbone_record(backbone)
     check_unchanged(record)
-    tokenizer: Any = AutoTokenizer.from_pretrained(record.model, local_files_only=True)
+    tokenizer = load_tokenizer(record.model)
     rows = mixture_rows(config, tokenizer)
     identity = config_digest(config, record.digest, rows.digest, code_digest(__name__))
     # Sums are exchanged on the CPU, wherever they were computed.

@@ -4,9 +4,6 @@ import logging
 import shutil
 import time
 from pathlib import Path
-from typing import Any
-
-from transformers import AutoTokenizer
 
 from slimwise.artifacts.backbone_record import BackboneRecord, read_backbone_record
 from slimwise.artifacts.checkpoint_digest import check_unchanged
@@ -16,7 +13,7 @@ from slimwise.artifacts.trained_record import TrainedRecord, write_trained_recor
 from slimwise.artifacts.trained_tensors import write_trained_tensors
 from slimwise.artifacts.weight_files import read_weights
 from slimwise.backbones.linear_attention import use_blocked_delta_rule
-from slimwise.backbones.loading import load_causal_model
+from slimwise.backbones.loading import load_causal_model, load_tokenizer
 from slimwise.backbones.registry import read_model_config
 from slimwise.backbones.trainable import trainable_family
 from slimwise.config_digest import config_digest
@@ -96,7 +93,7 @@ def _distil(
     work: Path,
     processes: Processes,
 ) -> None:
-    tokenizer: Any = AutoTokenizer.from_pretrained(record.model, local_files_only=True)
+    tokenizer = load_tokenizer(record.model)
     if config.checkpoint_layers:
         student.checkpoint_layers()
     num_trained = sum(parameter.numel() for parameter in student.trained().values())

@@ -1,5 +1,9 @@
-"""Models that one device cannot hold: hooks move weights and activations between places."""
+"""Models that one device cannot hold: hooks move weights and activations between places.
 
+And tokenizers that a study cannot use.
+"""
+
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -8,11 +12,12 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from slimwise.backbones import loading
-from slimwise.backbones.loading import language_decoder, load_causal_model
+from slimwise.backbones.loading import language_decoder, load_causal_model, load_tokenizer
 from slimwise.backbones.registry import backbone_for
 from slimwise.calibrate.batches import first_batch
 from slimwise.calibrate.observer import observed
 from slimwise.errors import BackboneError
+from slimwise.paths import EMBEDDED_CHECKPOINT
 
 CPU = (torch.device("cpu"),)
 GPUS = (torch.device("cuda", 2), torch.device("cuda", 3))
@@ -63,3 +68,18 @@ def test_a_tensor_that_is_missing_is_named(tiny_checkpoint):
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(BackboneError, match=r"1 tensors are missing.*model\.norm\.weight"):
         load_causal_model(folder, "float32", CPU)
+
+
+def test_a_tokenizer_without_a_chat_template_is_refused(tmp_path):
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(EMBEDDED_CHECKPOINT / name, tmp_path)
+    with pytest.raises(BackboneError, match="has no chat template"):
+        load_tokenizer(tmp_path)
+    shutil.copy(EMBEDDED_CHECKPOINT / "chat_template.jinja", tmp_path)
+    load_tokenizer(tmp_path)
+
+
+def test_a_tokenizer_that_cannot_be_loaded_is_refused(tmp_path):
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "NoSuchTokenizer"}')
+    with pytest.raises(BackboneError, match="cannot be loaded"):
+        load_tokenizer(tmp_path)

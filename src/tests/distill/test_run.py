@@ -42,7 +42,7 @@ def distilled(tiny_checkpoint, kind, inspected, config, tmp_path, monkeypatch):
 
     monkeypatch.setattr(stage, "distil", watched)
     monkeypatch.setattr(stage, "sequence_source", lambda *_: _Numbers())
-    monkeypatch.setattr(stage.AutoTokenizer, "from_pretrained", lambda *_, **__: None)
+    monkeypatch.setattr(stage, "load_tokenizer", lambda _: None)
     settings = config(rules=("uniform",), steps=3, warmup_steps=1, learning_rate=1e-2)
     stage.run(
         settings,
