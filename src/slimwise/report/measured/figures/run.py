@@ -1,19 +1,17 @@
 """The draw_measured_figures stage: every figure of measurements, from their tables."""
 
-import logging
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from slimwise.artifacts.captions import Caption, write_captions
+from slimwise.artifacts.captions import Caption
 from slimwise.artifacts.coverage_table import COVERAGE_COLUMNS
 from slimwise.artifacts.tables import read_table
 from slimwise.core.vocabulary import MoeKernels
-from slimwise.provenance import current_provenance
 from slimwise.report.config import ReportConfig
-from slimwise.report.figures.style import save_figure
+from slimwise.report.figures.style import save_figures
 from slimwise.report.measured.columns import (
     MASK_OVERHEAD_COLUMNS,
     PREFILL_COLUMNS,
@@ -33,7 +31,6 @@ from slimwise.report.measured.figures.split_rules import draw_split_rules
 from slimwise.report.measured.figures.throughput import draw_throughput
 from slimwise.report.measured.served import sound
 
-log = logging.getLogger(__name__)
 _Read = Callable[[str, tuple[str, ...]], pd.DataFrame]
 
 
@@ -63,11 +60,7 @@ def draw_measured_figures(config: ReportConfig, *, tables: Path, out: Path) -> N
         **measured_captions(throughput, ratios),
         **{name: caption for name, (_, caption) in curves.items()},
     }
-    assert captions.keys() == figures.keys()
-    for name, figure in figures.items():
-        save_figure(figure, out / name, formats=config.figure_formats, dpi=config.dpi)
-    write_captions(out / "captions.json", captions, current_provenance())
-    log.info("drew %d figures of measurements", len(figures))
+    save_figures(figures, captions, out / "captions.json", config)
 
 
 def _tuned_curves(read: _Read) -> tuple[Figure, Caption]:
@@ -98,7 +91,6 @@ def _served_curves(read: _Read) -> tuple[Figure, Caption]:
 def draw_coverage_figure(config: ReportConfig, *, coverage: Path, out: Path) -> None:
     """The coverage of a study's own decoding and its caption, in the folder out."""
     rows = read_table(coverage, COVERAGE_COLUMNS)
-    figure = draw_decode_coverage(rows)
-    save_figure(figure, out / "coverage", formats=config.figure_formats, dpi=config.dpi)
+    figures = {"coverage": draw_decode_coverage(rows)}
     captions = {"coverage": coverage_caption(rows)}
-    write_captions(out / "coverage_captions.json", captions, current_provenance())
+    save_figures(figures, captions, out / "coverage_captions.json", config)
