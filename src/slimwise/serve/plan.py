@@ -43,10 +43,13 @@ def colocated_model(served: Served) -> ServedModel:
             f"{Deployment.DISAGGREGATED}, or leave it out."
         )
     if served.mode is ServingMode.FULL and served.keep_set is None:
-        return ServedModel(served.model.resolve())
-    if served.mode is ServingMode.PRUNED and served.decode_checkpoint is not None:
-        return ServedModel(_checked_checkpoint(served))
-    return _with_pool(served, served.mode)
+        model = ServedModel(served.model.resolve())
+    elif served.mode is ServingMode.PRUNED and served.decode_checkpoint is not None:
+        model = ServedModel(_checked_checkpoint(served))
+    else:
+        model = _with_pool(served, served.mode)
+    _check_trained_is_used(served, model)
+    return model
 
 
 def phase_models(served: Served) -> tuple[ServedModel, ServedModel]:
@@ -65,7 +68,9 @@ def phase_models(served: Served) -> tuple[ServedModel, ServedModel]:
             return ServedModel(_checked_checkpoint(served))
         return _with_pool(served, masked[phase])
 
-    return of(Phase.PREFILL), of(Phase.DECODE)
+    models = of(Phase.PREFILL), of(Phase.DECODE)
+    _check_trained_is_used(served, *models)
+    return models
 
 
 def check_before_start(*models: ServedModel) -> None:
@@ -90,6 +95,16 @@ def _check_pool(folder: Path, files: PoolFiles) -> None:
             f"{files.keep_set} was chosen for a {chosen.model_type} of digest "
             f"{chosen.backbone_digest[:12]}, {folder} has digest {found[:12]}. Serve the model it "
             "was chosen for."
+        )
+
+
+def _check_trained_is_used(served: Served, *models: ServedModel) -> None:
+    if served.trained is not None and not any(model.pools for model in models):
+        raise ConfigError(
+            f"--trained {served.trained} goes with a keep set of the full model, and mode "
+            f"{served.mode} served {served.deployment} masks by none: the full model has no "
+            "distilled tensors, and a checkpoint was exported with its own. Leave --trained out, "
+            "or name --keep-set without --decode-checkpoint and a mode that prunes."
         )
 
 

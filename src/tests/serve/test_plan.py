@@ -112,6 +112,21 @@ def test_without_a_checkpoint_each_pruned_phase_masks_the_tokens_it_has(keep_set
     assert apart("reverse", keep_set=keep_set) == (prefill, FULL)
 
 
+def test_trained_tensors_that_no_server_loads_are_refused(keep_set, checkpoint, tmp_path):
+    named = {"keep_set": keep_set, "trained": tmp_path / "kd"}
+    from_checkpoint = named | {"decode_checkpoint": checkpoint}
+    for ask in (
+        lambda: colocated_model(served("full", trained=tmp_path / "kd")),
+        lambda: colocated_model(served("pruned", **from_checkpoint)),
+        lambda: apart("full", **named),
+        lambda: apart("slimwise", **from_checkpoint),
+    ):
+        with pytest.raises(ConfigError, match=r"--trained .*kd .* Leave --trained out"):
+            ask()
+    # A request may ask one server for a mode that prunes.
+    assert colocated_model(served("full", **named)).pools
+
+
 @pytest.mark.parametrize("mode", ["pruned", "slimwise", "reverse"])
 def test_a_mode_that_prunes_asks_for_what_it_needs(mode):
     with pytest.raises(ConfigError, match=rf"mode {mode} served colocated .* --keep-set\.$"):
