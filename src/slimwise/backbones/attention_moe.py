@@ -10,7 +10,7 @@ from slimwise.backbones import config_keys
 from slimwise.backbones.base import ChatParsers, Config, ExpertLayout, MoEModules, TensorRole
 from slimwise.backbones.expert_names import ExpertNames, decoder_layers
 from slimwise.backbones.kv_geometry import ATTENTION_KEYS, kv_geometry
-from slimwise.backbones.qwen_chat import qwen_chat_parsers
+from slimwise.backbones.qwen_chat import THOUGHT_END, qwen_chat_parsers
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
 from slimwise.errors import BackboneError
 
@@ -39,6 +39,7 @@ class AttentionMoeBackbone:
     always_renormalises: bool = False
     names: ExpertNames = _USUAL_NAMES
     refuses_float16: bool = False
+    thought_end: str = THOUGHT_END
     chat_form: Callable[[str], ChatParsers | None] = _no_parsers
 
     def shape(self, config: Config) -> MoEShape:

@@ -96,6 +96,11 @@ class Backbone(Protocol):
         """True if activations of the family overflow in float16."""
         ...
 
+    @property
+    def thought_end(self) -> str:
+        """The text that ends a thought of the family's models that think."""
+        ...
+
     def shape(self, config: Config) -> MoEShape:
         """Counts and widths that the configuration states."""
         ...

@@ -20,7 +20,7 @@ from slimwise.backbones.kv_geometry import (
     GATED_DELTA_NET_KEYS,
     kv_geometry,
 )
-from slimwise.backbones.qwen_chat import qwen_chat_parsers
+from slimwise.backbones.qwen_chat import THOUGHT_END, qwen_chat_parsers
 from slimwise.core.moe import GateActivation, GateRule, MoEShape
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Qwen35MoeBackbone:
 
     model_types = ("qwen3_5_moe_text", _WRAPPER_TYPE)
     refuses_float16 = True
+    thought_end = THOUGHT_END
 
     def shape(self, config: Config) -> MoEShape:
         text = _text(config)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slimwise.backbones.mini.chat import THOUGHT_END
 from slimwise.cross_check.tasks import task_name
 from slimwise.engine.api_key import api_key
 from slimwise.engine.command import SERVED_NAME
@@ -33,6 +32,7 @@ def run_lm_eval(
     budget_tokens: int,
     concurrency: int,
     template_words: Mapping[str, Any],
+    thought_end: str,
     timeout_s: float,
     folder: Path,
 ) -> dict[str, LmEvalResult]:
@@ -45,7 +45,7 @@ def run_lm_eval(
         "base_url": f"{base_url}/v1/chat/completions",
         "num_concurrent": concurrency,
         "timeout": timeout_s,
-        "think_end_token": THOUGHT_END,
+        "think_end_token": thought_end,
     }
     decoding = {
         "temperature": 0,

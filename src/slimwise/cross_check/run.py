@@ -12,6 +12,7 @@ import pandas as pd
 from slimwise.artifacts.backbone_record import read_backbone_record
 from slimwise.artifacts.grades import read_grades
 from slimwise.artifacts.tables import PROVENANCE_COLUMNS, write_table
+from slimwise.backbones.registry import backbone_for
 from slimwise.benchmarks.base import Answer, BenchmarkItem
 from slimwise.benchmarks.registry import benchmark_named
 from slimwise.benchmarks.settings import DataSettings, GradingLimits
@@ -76,6 +77,7 @@ def run(
     work: Path,
 ) -> None:
     """Write the table of both scores, and of our score of the answers that lm-eval was given."""
+    record = read_backbone_record(backbone)
     graded = read_grades(grades)
     checked = [_checked(name, config, evaluation, graded) for name in config.benchmarks]
     with work_directory(work) as folder:
@@ -83,8 +85,7 @@ def run(
         for name in config.benchmarks:
             settings = evaluation.data_settings(name)
             write_task(name, settings.num_shots, settings.folder, folder)
-        model = read_backbone_record(backbone).model
-        with serve(model, serving, folder / "server.log") as base_url:
+        with serve(record.model, serving, folder / "server.log") as base_url:
             results = run_lm_eval(
                 base_url,
                 config.benchmarks,
@@ -92,6 +93,7 @@ def run(
                 budget_tokens=evaluation.budget_tokens,
                 concurrency=evaluation.concurrency,
                 template_words={"enable_thinking": evaluation.thinking},
+                thought_end=backbone_for(record.model_type).thought_end,
                 timeout_s=serving.request_timeout_s,
                 folder=folder,
             )

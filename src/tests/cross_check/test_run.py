@@ -2,10 +2,12 @@
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
+from slimwise.artifacts.backbone_record import read_backbone_record, write_backbone_record
 from slimwise.artifacts.grades import COLUMNS as GRADE_COLUMNS
 from slimwise.artifacts.grades import write_grades
 from slimwise.artifacts.tables import read_table
@@ -59,7 +61,12 @@ def server(monkeypatch):
 def cross_check(tmp_path, inspected, data):
     """A function that checks one benchmark, of which we graded the first item as right."""
 
-    def check(name: str, *, num_graded: int = NUM_ITEMS) -> pd.DataFrame:
+    def check(
+        name: str, *, num_graded: int = NUM_ITEMS, model_type: str = "qwen3_5_moe_text"
+    ) -> pd.DataFrame:
+        backbone = inspected(EMBEDDED_CHECKPOINT.resolve())
+        record = replace(read_backbone_record(backbone), model_type=model_type)
+        write_backbone_record(backbone, record, PROVENANCE)
         items = benchmark_named(name, data).items(num_graded)
         rows = [
             dict.fromkeys(GRADE_COLUMNS, "")
@@ -82,7 +89,7 @@ def cross_check(tmp_path, inspected, data):
             ),
             grading=GradeConfig(workers=1, maths_timeout_s=30),
             serving=SERVING,
-            backbone=inspected(EMBEDDED_CHECKPOINT.resolve()),
+            backbone=backbone,
             grades=tmp_path / "grades.parquet",
             out=tmp_path / "table.csv",
             work=tmp_path / "work",
@@ -121,6 +128,25 @@ def test_lm_eval_asks_the_same_and_its_scores_stand_beside_ours(
     theirs = {"gsm8k": "exact_match,strict-match", "math_500": "math_verify"}[name]
     assert scores["lm_eval", f"lm_eval {theirs}"] == pytest.approx(2 / 3, abs=1e-3)
     assert set(table["num_items"]) == {NUM_ITEMS}
+
+
+@pytest.mark.parametrize(
+    ("model_type", "thought_end"), [("qwen3_5_moe_text", "</think>"), ("gemma4", "<channel|>")]
+)
+def test_thoughts_end_as_the_family_ends_them(
+    cross_check, server, monkeypatch, model_type, thought_end
+):
+    class StoppedError(Exception):
+        """Ends the stage once lm-eval would start."""
+
+    def stop(command, log):
+        model = json.loads(command[command.index("--model_args") + 1])
+        assert model["think_end_token"] == thought_end
+        raise StoppedError
+
+    monkeypatch.setattr("slimwise.cross_check.lm_eval_run._run", stop)
+    with pytest.raises(StoppedError):
+        cross_check("gsm8k", model_type=model_type)
 
 
 def test_items_that_we_did_not_grade_are_named(server, cross_check):

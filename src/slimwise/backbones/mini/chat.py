@@ -5,9 +5,8 @@ from typing import Any
 
 from slimwise.backbones.mini.tasks.item import TaskFamily, TaskItem
 from slimwise.backbones.mini.tasks.split import Split, draw_item
+from slimwise.backbones.qwen_chat import THOUGHT_END
 from slimwise.errors import ConfigError
-
-THOUGHT_END = "</think>"
 
 CHAT_TEMPLATE = """\
 {% if tools %}<|im_start|>system
