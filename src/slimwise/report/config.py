@@ -1,10 +1,13 @@
 """How tables and figures look."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from slimwise.stage_config import StageConfig
+
+PAGE_FORMATS = ("svg", "png")
+"""What a page shows of a figure: the first of these that was written."""
 
 
 class ReportConfig(StageConfig):
@@ -29,3 +32,12 @@ class ReportConfig(StageConfig):
         default=("png", "pdf"), min_length=1, description="File formats of each figure."
     )
     dpi: int = Field(default=150, ge=50, description="Dots per inch of raster figures.")
+
+    @model_validator(mode="after")
+    def _the_page_has_figures(self) -> Self:
+        if not set(PAGE_FORMATS) & set(self.figure_formats):
+            raise ValueError(
+                f"report.figure_formats = {', '.join(self.figure_formats)}: the report's page "
+                f"shows {' or '.join(PAGE_FORMATS)}, so add one of them"
+            )
+        return self

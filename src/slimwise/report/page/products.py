@@ -12,9 +12,9 @@ from slimwise.artifacts.study_record import StudyRecord, read_study_record
 from slimwise.artifacts.tables import read_table, read_table_cells
 from slimwise.errors import ArtifactError
 from slimwise.paths import StudyPaths
+from slimwise.report.config import PAGE_FORMATS
 
 _CAPTIONS_ENDING = "captions.json"
-_IMAGE_SUFFIXES = ("svg", "png")
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Products:
 
     def _image(self, name: str) -> Path:
         """The vector image where there is one."""
-        images = [self.paths.figure(name, suffix) for suffix in _IMAGE_SUFFIXES]
+        images = [self.paths.figure(name, suffix) for suffix in PAGE_FORMATS]
         return next((path for path in images if path.name in self.record.sha256), images[-1])
 
     def _whole(self, path: Path) -> Path:
