@@ -20,6 +20,7 @@ from slimwise.engine.kv_transfer import CHECKPOINT_NAME, with_kv_transfer
 from slimwise.engine.ports import reserved_port
 from slimwise.engine.process import RunningServers, Server, run_servers
 from slimwise.engine.router import router_command
+from slimwise.errors import EngineError
 from slimwise.gpu_lease import VISIBLE, leased_gpus
 
 
@@ -212,9 +213,14 @@ def _link(link: Path, target: Path) -> None:
 def _gpus(host: Host, config: ServingConfig) -> Iterator[Mapping[str, str]]:
     """What gives a server its own GPUs, for as long as the block runs; nothing on CPU.
 
-    EngineError if too few are free.
+    EngineError if too few are free, or several are asked of a vLLM that was built for CPU.
     """
     if host.device is Device.CPU:
+        if config.gpus > 1:
+            raise EngineError(
+                f"serving.gpus={config.gpus}, and the vLLM that is installed serves on CPU only. "
+                "Set it to 1, or install the packages of envs/gpu.lock.txt."
+            )
         yield {}
         return
     with leased_gpus(config.gpus) as gpus:

@@ -11,10 +11,12 @@ from slimwise.artifacts.keep_set import KeepSetRecord, write_keep_set
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.core.keep_set import KeepSet
 from slimwise.core.vocabulary import Criterion, Deployment, Phase, ServingMode
+from slimwise.engine import deployment
+from slimwise.engine.command import Device, Host
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.deployment import ServedModel
 from slimwise.engine.process import RunningServers
-from slimwise.errors import ArtifactError, BackboneError, ConfigError, KeepSetError
+from slimwise.errors import ArtifactError, BackboneError, ConfigError, EngineError, KeepSetError
 from slimwise.paths import EMBEDDED_CHECKPOINT
 from slimwise.provenance import Provenance
 from slimwise.serve.plan import Served, check_before_start, colocated_model, phase_models
@@ -56,10 +58,10 @@ def apart(mode: str, **named: Any) -> tuple[ServedModel, ServedModel]:
     return phase_models(served(mode, Deployment.DISAGGREGATED, **named))
 
 
-def start(asked: Served, logs: Path) -> None:
+def start(asked: Served, logs: Path, **serving: Any) -> None:
     run(
         asked,
-        serving=ServingConfig(max_model_len_tokens=64),
+        serving=ServingConfig(max_model_len_tokens=64, **serving),
         layout=DisaggregationConfig(),
         logs=logs,
         on_ready=lambda _: None,
@@ -167,6 +169,13 @@ def test_a_checkpoint_that_changed_is_not_served(changed, monkeypatch, tmp_path,
     asked = served(mode, deployment, decode_checkpoint=changed.parent)
     with pytest.raises(ArtifactError, match=r"model\.safetensors has changed"):
         start(asked, tmp_path)
+
+
+def test_a_cpu_server_is_not_asked_for_several_gpus(monkeypatch, tmp_path):
+    monkeypatch.delattr(RunningServers, "start")
+    monkeypatch.setattr(deployment, "this_host", lambda: Host(Device.CPU, 2))
+    with pytest.raises(EngineError, match=r"serving\.gpus=2, and the vLLM .* on CPU only"):
+        start(served("full"), tmp_path, gpus=2)
 
 
 def test_a_checkpoint_of_another_keep_set_is_refused(checkpoint, keep_set):
