@@ -1,6 +1,7 @@
 # REQUIRED INPUTS: {study}/10_backbone/backbone.json; for a pruned decoder the manifest.json of
 #                  40_checkpoints/{decoder}/, or to serve it colocated its keep set and, if it is
-#                  distilled, the manifest.json of 50_distilled/{decoder}/.
+#                  distilled, the manifest.json of 50_distilled/{decoder}/; the files of
+#                  evaluation.data_folder, if the items lie in one.
 # OUTPUTS: {study}/70_evaluation/{decoder}[-colocated|-disaggregated]/: samples.parquet, grades.parquet,
 #          disagreements.csv.
 
@@ -8,6 +9,7 @@
 # First among the jobs that could run: a model below its floor should be known before calibration.
 rule generate_full_answers:
     input:
+        study.evaluation.data_files(),
         backbone=paths.backbone_record,
     output:
         samples=paths.samples("full"),
@@ -29,6 +31,7 @@ rule generate_full_answers:
 
 rule generate_pruned_answers:
     input:
+        study.evaluation.data_files(),
         backbone=paths.backbone_record,
         manifest=paths.checkpoint("{pruned}"),
     output:
@@ -50,6 +53,7 @@ rule generate_pruned_answers:
 
 rule generate_colocated_answers:
     input:
+        study.evaluation.data_files(),
         backbone=paths.backbone_record,
         keep_set=paths.keep_set("{criterion}", "{num_kept}"),
         floor=FLOOR,
@@ -72,6 +76,7 @@ rule generate_colocated_answers:
 
 rule generate_distilled_answers:
     input:
+        study.evaluation.data_files(),
         backbone=paths.backbone_record,
         keep_set=paths.keep_set("{criterion}", "{num_kept}"),
         trained=paths.trained(DISTILLED),
@@ -95,6 +100,7 @@ rule generate_distilled_answers:
 # Two servers and a router: twice the cores, GPUs and memory of one server.
 rule generate_disaggregated_answers:
     input:
+        study.evaluation.data_files(),
         backbone=paths.backbone_record,
         manifest=paths.checkpoint("{pruned}"),
         floor=FLOOR,

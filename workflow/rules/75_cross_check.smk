@@ -1,4 +1,5 @@
-# REQUIRED INPUTS: {study}/10_backbone/backbone.json, {study}/70_evaluation/full/grades.parquet.
+# REQUIRED INPUTS: {study}/10_backbone/backbone.json, {study}/70_evaluation/full/grades.parquet,
+#                  and the files of evaluation.data_folder, if the items lie in one.
 # OUTPUTS: {study}/80_tables/lm_eval_cross_check.csv and .md, where cross_check.benchmarks names any.
 CROSS_CHECKS = expand(
     paths.table("lm_eval_cross_check", "{suffix}"), suffix=["csv", "md"]
@@ -9,6 +10,7 @@ if not study.cross_check.benchmarks:
 
 rule cross_check_scores:
     input:
+        study.evaluation.data_files(),
         backbone=paths.backbone_record,
         grades=paths.grades("full"),
     output:

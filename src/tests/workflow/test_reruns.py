@@ -1,3 +1,4 @@
+import re
 import shutil
 from functools import partial
 from pathlib import Path
@@ -125,6 +126,15 @@ def test_trained_tensors_that_ship_are_inputs_of_their_decoder(tree):
     assert tree.planned(overlay) == set()
     (folder / "manifest.json").write_text("{ }")
     assert tree.planned(overlay) == _DISTILLED
+
+
+def test_items_of_a_local_folder_are_inputs_of_every_job_that_asks(tree):
+    (tree.root / "data" / "gsm8k").mkdir(parents=True)
+    (tree.root / "data" / "gsm8k" / "test.jsonl").touch()
+    told = tree.engine("--dry-run", tree.overlay("evaluation: {data_folder: data}")).stdout
+    reading = re.findall(r"^rule (\w+):\n    input: data/gsm8k/test\.jsonl,", told, re.MULTILINE)
+    asking = {"full", "pruned", "colocated", "distilled"}
+    assert set(reading) == {f"generate_{each}_answers" for each in asking}
 
 
 @pytest.mark.parametrize(
