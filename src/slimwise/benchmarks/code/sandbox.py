@@ -124,7 +124,8 @@ def _command() -> tuple[str, ...]:
         *("--chdir", "/tmp"),
         *("--remount-ro", "/"),
         *("--setenv", "OPENBLAS_NUM_THREADS", "1"),
-        *(sys.executable, "-I", "-S", _INSIDE),
+        # Relative where a relative entry of PATH found it, and the room is another folder.
+        *(str(Path(sys.executable).absolute()), "-I", "-S", _INSIDE),
     )
 
 

@@ -150,11 +150,22 @@ def test_the_grader_may_be_huge():
     assert ended.stdout == "(['int', '2'],)\n", ended.stderr
 
 
+@pytest.fixture
+def fresh_command():
+    """The command line is made anew for the test, and for those after it."""
+    sandbox._command.cache_clear()
+    yield
+    sandbox._command.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh_command")
+def test_an_interpreter_of_a_relative_path_is_found(monkeypatch):
+    monkeypatch.setattr(sys, "executable", os.path.relpath(sys.executable))
+    assert output("return 1") == ["int", "1"]
+
+
+@pytest.mark.usefixtures("fresh_command")
 def test_a_missing_sandbox_names_the_install_line(monkeypatch):
     monkeypatch.setenv("PATH", os.devnull)
-    sandbox._command.cache_clear()
-    try:
-        with pytest.raises(SandboxError, match="apt-get install -y bubblewrap"):
-            run("return 1")
-    finally:
-        sandbox._command.cache_clear()
+    with pytest.raises(SandboxError, match="apt-get install -y bubblewrap"):
+        run("return 1")
