@@ -33,12 +33,14 @@ def served_ratio_table(served: pd.DataFrame, *, target: float, paper: Path) -> p
     """Throughput over the full model's at the target, of the rows without faults.
 
     The full model is that of a server without pools, whose steps are vLLM's own, if the routing was
-    measured on one. The paper's colocated ratios are of pools, and stand beside pools alone.
+    measured on one, colocated as pools are. The paper's colocated ratios are of pools, and stand
+    beside pools alone.
     """
     found = sound(served)
     has_pools = found["engine"].isin(found.loc[found["weights"] == Weights.MASKED, "engine"])
     is_full = found["weights"] == Weights.FULL
-    has_own = found["routing"].isin(found.loc[is_full & ~has_pools, "routing"])
+    is_own = is_full & ~has_pools & (found["deployment"] == Deployment.COLOCATED)
+    has_own = found["routing"].isin(found.loc[is_own, "routing"])
     compared = found[~(is_full & has_pools & has_own)]
     ratios = ratio_table(compared, target=target, paper=paper)
     is_alone = (ratios["weights"] == Weights.EXPORTED) & (

@@ -83,9 +83,9 @@ def at_target(curve: pd.DataFrame, target: float) -> AtTarget | None:
 def ratio_table(throughput: pd.DataFrame, *, target: float, paper: Path) -> pd.DataFrame:
     """Throughput over the full model's at the target, per pruned decoder, kernels and routing.
 
-    A decoder is compared with the full model under the same routing: tuned with tuned, then in its
-    own engine if that has the full model, else in an engine that masks. A target that the points do
-    not enclose has no row.
+    A decoder is compared with the full model under the same routing: in the same deployment if it
+    was measured in that, tuned with tuned, then in its own engine if that has the full model, else
+    in an engine that masks. A target that the points do not enclose has no row.
     """
     pruned = throughput[throughput["weights"] != Weights.FULL]
     rows = []
@@ -147,6 +147,7 @@ def _full_curve(throughput: pd.DataFrame, decoder: pd.Series) -> pd.DataFrame:
     is_tuned = full["kernels"] == MoeKernels.TUNED
     ranked = pd.DataFrame(
         {
+            "other_deployment": full["deployment"] != decoder["deployment"],
             "other_tuning": is_tuned != (decoder["kernels"] == MoeKernels.TUNED),
             "other_engine": full["engine"] != decoder["engine"],
             "masks_nothing": ~full["engine"].isin(masking),

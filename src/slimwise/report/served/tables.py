@@ -4,8 +4,11 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from slimwise.artifacts.json_rows import read_json_rows
 from slimwise.artifacts.tables import read_table
+from slimwise.core.vocabulary import Deployment
 from slimwise.report.config import ReportConfig
 from slimwise.report.measured.columns import RATIO_COLUMNS
 from slimwise.report.measured.notes import SERVED, SERVED_PREFILL, SERVED_WEIGHTS
@@ -60,6 +63,16 @@ def write_throughput_tables(
         Table("prefill_throughput", prefill, SWEPT_PREFILL_COLUMNS),
         Table("accuracy_and_throughput", both, TRADE_OFF_COLUMNS),
     ]
-    noted = [table._replace(note=_NOTES[table.name]) for table in tables]
+    notes = {**_NOTES, "ratio_at_target": _NOTES["ratio_at_target"] + _compared(ratios, served)}
+    noted = [table._replace(note=notes[table.name]) for table in tables]
     write_table_files(noted, out, config.table_digits)
     log.info("wrote %d tables of throughput under %d loads", len(tables), len(served))
+
+
+def _compared(ratios: pd.DataFrame, served: pd.DataFrame) -> str:
+    """Which full model disaggregated decoders are compared with, if there are any."""
+    apart = ratios[ratios["deployment"] == Deployment.DISAGGREGATED]
+    if apart.empty:
+        return ""
+    deployments = served.loc[served["engine"].isin(apart["full_engine"]), "deployment"].unique()
+    return f" Disaggregated decoders are compared with the {' or '.join(deployments)} full model."

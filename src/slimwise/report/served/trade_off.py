@@ -19,16 +19,16 @@ def trade_off_table(accuracy: pd.DataFrame, served: pd.DataFrame, *, target: flo
     """The rows of accuracy whose decoder was swept, with its throughput at the target.
 
     Modes that prune decode have the decoder's throughput, from its own checkpoint if that was
-    swept and else as a pool. Decoders whose loads do not enclose the target have no row.
+    swept and else as a pool. The ratio is to the full model of the same deployment if that was
+    swept. Decoders whose loads do not enclose the target have no row.
     """
     found = {name: _at_target(curves, target) for name, curves in served.groupby("decoder")}
-    full = found.get(str(DecoderId()))
     rows = [
         {**row, **place, "ratio": place["tokens_per_s_per_gpu"] / full["tokens_per_s_per_gpu"]}
         for row in accuracy.to_dict("records")
         if row["mode"] != ServingMode.REVERSE
-        and full is not None
         and (place := found.get(_decoder(row))) is not None
+        and (full := _at_target(_full_rows(served, place["deployment"]), target)) is not None
     ]
     frame = pd.DataFrame(rows, columns=[*TRADE_OFF_COLUMNS, *PROVENANCE_COLUMNS])
     return frame.assign(target_tokens_per_s_per_user=target)
@@ -40,11 +40,18 @@ def _at_target(curves: pd.DataFrame, target: float) -> dict[str, Any] | None:
         place = at_target(curve, target)
         if place is not None:
             first = curve.iloc[0]
+            names = ("deployment", "engine", "weights", *PROVENANCE_COLUMNS)
             return {
                 "tokens_per_s_per_gpu": place.tokens_per_s_per_gpu,
-                **{name: first[name] for name in ("engine", "weights", *PROVENANCE_COLUMNS)},
+                **{name: first[name] for name in names},
             }
     return None
+
+
+def _full_rows(served: pd.DataFrame, deployment: str) -> pd.DataFrame:
+    full = served[served["decoder"] == str(DecoderId())]
+    likewise = full[full["deployment"] == deployment]
+    return full if likewise.empty else likewise
 
 
 def _in_order(curves: pd.DataFrame) -> Iterator[pd.DataFrame]:

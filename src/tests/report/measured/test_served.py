@@ -115,6 +115,14 @@ def test_a_server_with_pools_has_the_full_model_where_no_other_does(rows):
     assert table["ratio"].to_list() == pytest.approx([1.8, 1.8])
 
 
+def test_a_pool_is_not_compared_with_two_servers_where_its_own_has_the_full_model(rows):
+    alone = [
+        {**row, "deployment": "disaggregated"} if row["server"] == "full" else row for row in rows
+    ]
+    table = served_ratio_table(served_table(alone), target=50.0, paper=PAPER_THROUGHPUT)
+    assert set(table["full_engine"]) == {"pools"}
+
+
 def test_servers_have_tables_if_they_were_measured(rows, tmp_path):
     committed = StudyPaths.of(MEASURED_STUDY).root.glob("[2-6]0_*/*.jsonl")
     others = [path for path in sorted(committed) if path.stem != "throughput"]

@@ -36,7 +36,7 @@ def _row(kind: str, decoder: tuple[str, str, str, str | None, int], **facts: Any
         "server": server,
         "decoder": name,
         "backbone": "mini",
-        "deployment": "colocated",
+        "deployment": "disaggregated" if server.endswith("-disaggregated") else "colocated",
         "mode": mode,
         "pool": pool,
         "num_kept": num_kept,
@@ -127,6 +127,30 @@ def test_throughput_at_the_target_lies_between_the_two_loads(written):
     assert ratios.loc["reap-m32", "slower_batch"] == 40
     assert ratios.loc["reap-m32", "weights"] == "exported"
     assert ratios.loc["reap-m32-colocated", "weights"] == "full, masked"
+
+
+APART = ("reap-m32-disaggregated", "reap-m32", "pruned", None, 32)
+FULL_APART = ("full-disaggregated", "full", "full", None, 64)
+
+
+@pytest.mark.parametrize(
+    ("full_is_apart", "ratio", "told"), [(False, 1.25, "colocated"), (True, 2.5, "disaggregated")]
+)
+def test_a_disaggregated_decoder_stands_beside_a_full_model_like_it(
+    written, rows, monkeypatch, full_is_apart, ratio, told
+):
+    for decoder, step_ms in {APART: 0.8, FULL_APART: 2.0}.items():
+        monkeypatch.setitem(DECODERS, decoder, step_ms)
+    added = [APART, FULL_APART] if full_is_apart else [APART]
+    rows += [_decode_row(decoder, batch) for decoder in added for batch in BATCHES]
+    rows[:] = [row for row in rows if row["server"] != "reap-m32"]
+    tables = written(45)
+    ratios = read_table(tables / "ratio_at_target.csv", RATIO_COLUMNS).set_index("engine")
+    assert ratios.loc["reap-m32-disaggregated", "ratio"] == ratio
+    assert ratios.loc["reap-m32-colocated", "full_engine"] == "full"
+    assert f"with the {told} full model." in (tables / "ratio_at_target.md").read_text()
+    both = read_table(tables / "accuracy_and_throughput.csv", TRADE_OFF_COLUMNS)
+    assert both.set_index("engine").loc["reap-m32-disaggregated", "ratio"] == ratio
 
 
 def test_accuracy_stands_beside_the_decoder_on_its_own_checkpoint(written):
