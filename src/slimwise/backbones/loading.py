@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from slimwise.errors import BackboneError
 
@@ -16,12 +16,14 @@ def load_causal_model(folder: Path, dtype: str, devices: Sequence[torch.device])
     """The causal language model in evaluation mode, spread over the devices if they are several.
 
     A wrapper's vision tower is not loaded. BackboneError if a tensor is missing, which would
-    otherwise be drawn at random, or if the devices are too small for the model.
+    otherwise be drawn at random, or if the devices are too small for the model. FP8 weights are
+    dequantised to the dtype as they are read, on GPUs too.
     """
     if not sys.stderr.isatty():
         transformers.logging.disable_progress_bar()
     loaded: Any = AutoModelForCausalLM.from_pretrained(
         folder,
+        config=_dequantised(AutoConfig.from_pretrained(folder, local_files_only=True)),
         dtype=getattr(torch, dtype),
         local_files_only=True,
         use_safetensors=True,
@@ -59,6 +61,14 @@ def load_tokenizer(folder: Path) -> Any:
 def language_decoder(model: Any) -> Any:
     """The decoder of a loaded model without LM head and towers."""
     return getattr(model.base_model, "language_model", model.base_model)
+
+
+def _dequantised(config: Any) -> Any:
+    """The configuration, by which FP8 experts become the modules that an observer knows."""
+    stored = getattr(config, "quantization_config", None) or {}
+    if stored.get("quant_method") == "fp8":
+        config.quantization_config = {**stored, "dequantize": True}
+    return config
 
 
 def _placement(devices: Sequence[torch.device]) -> dict[str, Any]:

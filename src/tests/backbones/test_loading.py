@@ -3,6 +3,7 @@
 And tokenizers that a study cannot use.
 """
 
+import json
 import shutil
 from types import SimpleNamespace
 
@@ -45,6 +46,38 @@ def test_a_model_in_two_places_has_the_same_statistics(tiny_checkpoint, kind, tm
     )
     assert any(weight.is_meta for weight in spread.parameters())
     assert torch.equal(_stats(spread).gate_norm_LE, _stats(whole).gate_norm_LE)
+
+
+def _write_fp8(source, folder):
+    """The checkpoint with experts in FP8, a scale for each 32 x 32 block."""
+    shutil.copytree(source, folder)
+    weights = load_file(folder / "model.safetensors")
+    config = json.loads((folder / "config.json").read_text())
+    config["quantization_config"] = {
+        "quant_method": "fp8",
+        "weight_block_size": [32, 32],
+        "modules_to_not_convert": [
+            name.removesuffix(".weight") for name in weights if ".experts." not in name
+        ],
+    }
+    for name in [name for name in weights if ".experts." in name]:
+        rows, columns = weights[name].shape
+        blocks = weights[name].float().view(rows // 32, 32, columns // 32, 32)
+        scale = blocks.abs().amax((1, 3)) / 448
+        quantised = (blocks / scale[:, None, :, None]).to(torch.float8_e4m3fn)
+        weights |= {name: quantised.view(rows, columns), f"{name}_scale_inv": scale}
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def test_experts_in_fp8_are_observed_where_a_gpu_could_compute_in_it(tmp_path, monkeypatch):
+    exact = _stats(load_causal_model(EMBEDDED_CHECKPOINT, "float32", CPU))
+    _write_fp8(EMBEDDED_CHECKPOINT, tmp_path / "fp8")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *_: (9, 0))
+    found = _stats(load_causal_model(tmp_path / "fp8", "float32", CPU))
+    error = (found.gate_norm_LE - exact.gate_norm_LE).abs().sum() / exact.gate_norm_LE.sum()
+    assert 0 < error < 0.1
 
 
 def test_gpus_are_filled_evenly_and_nothing_else(monkeypatch):
