@@ -127,8 +127,9 @@ def _without_strangers(preprocess: Callable[..., Any]) -> Callable[..., Any]:
 
     def preprocess_assigned(self: Any, request: Any) -> Any:
         preprocessed = preprocess(self, request)
-        has_pools = read_settings(self.vllm_config.additional_config) is not None
-        if has_pools and assigned_pools(request.sampling_params) is None:
+        is_stranger = assigned_pools(request.sampling_params) is None
+        # Read for strangers only: it takes longer than all else that is done for a request here.
+        if is_stranger and read_settings(self.vllm_config.additional_config) is not None:
             raise ConfigError(
                 f"request {request.request_id} has no pools: it did not pass vLLM's input "
                 "processor, where they are assigned. Give the engine a prompt and its parameters."
