@@ -15,9 +15,9 @@ DATA_FORMATS = MappingProxyType({".jsonl": "json", ".json": "json", ".parquet": 
 """What the datasets library calls a file of that suffix."""
 
 
-def folder_files(folder: str | Path) -> list[Path]:
-    """The data files in the folder; none if there is no such folder."""
-    paths = sorted(Path(folder).expanduser().glob("*"))
+def folder_files(folder: str | Path, *, recursive: bool = False) -> list[Path]:
+    """The data files in the folder, or anywhere below it; none if there is no such folder."""
+    paths = sorted(Path(folder).expanduser().glob("**/*" if recursive else "*"))
     return [path for path in paths if path.suffix in DATA_FORMATS]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from slimwise.artifacts.chat_row import DATA_FORMATS
+from slimwise.artifacts.chat_row import folder_files
 from slimwise.benchmarks.settings import DataSettings
 from slimwise.core.vocabulary import DecoderId, Decoding, Distillation, ServingMode
 from slimwise.stage_config import StageConfig
@@ -96,10 +96,7 @@ class EvaluationConfig(StageConfig):
 
     def data_files(self) -> list[Path]:
         """What data_folder holds now; none if the data come from the hub."""
-        if self.data_folder is None:
-            return []
-        held = Path(self.data_folder).expanduser().rglob("*")
-        return sorted(path for path in held if path.suffix in DATA_FORMATS)
+        return [] if self.data_folder is None else folder_files(self.data_folder, recursive=True)
 
     def data_settings(self, benchmark: str) -> DataSettings:
         """The part that concerns one benchmark's items."""
