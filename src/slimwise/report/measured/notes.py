@@ -56,8 +56,7 @@ NOTES = {
     "tuned_throughput": f"{_STEPS} {_TUNED} {_WEIGHTS} {_ROUTING} {_KERNELS}",
     "tuned_ratio_at_target": (
         f"{_RATIO} {_TUNED} Tuned decoders are compared with the tuned full model, others with the "
-        "full model as vLLM has it. "
-        f"{_WEIGHTS} {_ROUTING} {_KERNELS} {_PAPER}"
+        f"full model as vLLM has it. {_WEIGHTS} {_ROUTING} {_KERNELS} {_PAPER}"
     ),
     "long_context": (
         f"{_STEPS} A request of 1,024 prompt tokens and 8,192 answered ones has 5,120 tokens of "
