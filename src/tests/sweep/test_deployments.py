@@ -2,10 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from slimwise.artifacts.backbone_record import BackboneRecord
 from slimwise.artifacts.manifest import MANIFEST_NAME
 from slimwise.artifacts.pool_files import PoolFiles
-from slimwise.core.moe import GateActivation, GateRule, MoEShape
 from slimwise.core.vocabulary import Deployment, Phase, ServingMode
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.process import RunningServers
@@ -15,16 +13,8 @@ from slimwise.sweep.config import DeploymentConfig, LoadConfig, SweptDecoder
 from slimwise.sweep.deployments import Swept, running, swept_decoder
 from slimwise.sweep.points import points
 
-RECORD = BackboneRecord(
-    "mini",
-    Path("/models/mini"),
-    "qwen3_5_moe_text",
-    "Qwen3_5MoeForCausalLM",
-    MoEShape(8, 64, 4, 192, 32, 64),
-    GateRule(GateActivation.SOFTMAX, renormalised=True),
-    "bfloat16",
-    "digest",
-)
+from .backbone_record import RECORD
+
 KEEP_SET, TRAINED = Path("/kept/reap-m32.json"), Path("/trained/reap-m32-kd_zero/manifest.json")
 LOAD = LoadConfig(concurrency=(2, 8), min_requests=4, prefill_requests=3, output_tokens=16)
 

@@ -1,27 +1,17 @@
 import json
 from itertools import count
-from pathlib import Path
 
 import pytest
 
-from slimwise.artifacts.backbone_record import BackboneRecord, write_backbone_record
-from slimwise.core.moe import GateActivation, GateRule, MoEShape
+from slimwise.artifacts.backbone_record import write_backbone_record
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.provenance import Provenance
 from slimwise.sweep.config import LoadConfig
 from slimwise.sweep.run import run
 
+from .backbone_record import RECORD
+
 PROVENANCE = Provenance("abc1234", "2026-11-30T07:00:00+00:00", "CPU, 2 cores", {}, "pytest")
-RECORD = BackboneRecord(
-    "mini",
-    Path("/models/mini"),
-    "qwen3_5_moe_text",
-    "Qwen3_5MoeForCausalLM",
-    MoEShape(8, 64, 4, 192, 32, 64),
-    GateRule(GateActivation.SOFTMAX, renormalised=True),
-    "bfloat16",
-    "digest",
-)
 LOAD = LoadConfig(concurrency=(2, 8), prefill_requests=0)
 SERVING = ServingConfig(max_model_len_tokens=64)
 

@@ -1,3 +1,6 @@
+from pathlib import Path
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 
@@ -42,19 +45,23 @@ def test_an_engine_needs_the_pools_of_its_arms():
         EnginePlan(name="e", num_experts=16, arms=(Arm(mode=ServingMode.FULL),), rounds={1: 1})
 
 
-def test_prompts_are_shorter_by_half_of_the_steps(tmp_path):
+def _plan(engine: EnginePlan, **settings: Any) -> BenchPlan:
+    return BenchPlan(
+        model_config_file=Path("config.json"),
+        num_experts=16,
+        engines=(engine,),
+        block_steps=8,
+        settle_steps=2,
+        **settings,
+    )
+
+
+def test_prompts_are_shorter_by_half_of_the_steps():
     pools = {"m8": 8}
     engine = EnginePlan(
         name="e", num_experts=16, pools=pools, arms=(Arm(), SLIMWISE), rounds={4: 3}
     )
-    plan = BenchPlan(
-        model_config_file=tmp_path / "config.json",
-        num_experts=16,
-        engines=(engine,),
-        context_tokens=1000,
-        block_steps=8,
-        settle_steps=2,
-    )
+    plan = _plan(engine, context_tokens=1000)
     assert plan.timed_steps(engine, 4) == 3 * 2 * 10
     assert plan.admission_steps(4) == 1
     assert plan.prompt_tokens(engine, 4) == 1000 - 30
@@ -68,15 +75,7 @@ def test_committed_plans_are_valid_and_fit_the_context(name):
         assert all(not arm.tuned or plan.kernel_folder for arm in engine.arms)
 
 
-def test_steps_that_read_later_prompts_are_counted(tmp_path):
+def test_steps_that_read_later_prompts_are_counted():
     engine = EnginePlan(name="e", num_experts=16, rounds={128: 1})
-    plan = BenchPlan(
-        model_config_file=tmp_path / "config.json",
-        num_experts=16,
-        engines=(engine,),
-        context_tokens=5120,
-        block_steps=8,
-        settle_steps=2,
-        max_step_tokens=16384 + 128,
-    )
+    plan = _plan(engine, context_tokens=5120, max_step_tokens=16384 + 128)
     assert plan.admission_steps(128) == 40
