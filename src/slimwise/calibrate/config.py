@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from slimwise.artifacts.chat_row import DATA_FORMATS
 from slimwise.core.vocabulary import Packing
@@ -60,17 +60,6 @@ class CalibrationConfig(StageConfig):
     )
     cpu_threads: int = Field(default=0, ge=0, description="Threads on CPU; 0 = all cores.")
     save_every_batches: int = Field(default=50, ge=1, description="Resume point interval, batches.")
-
-    @field_validator("components")
-    @classmethod
-    def _each_once(cls, components: tuple[str, ...]) -> tuple[str, ...]:
-        for component in components:
-            if components.count(component) > 1:
-                raise ValueError(
-                    f"calibration.components names {component} twice: name it once, and let "
-                    "scoring.component_weights say how often its tokens count"
-                )
-        return components
 
     @model_validator(mode="after")
     def _chats_lie_in_a_folder(self) -> Self:
