@@ -23,7 +23,8 @@ _TAIL_LINES = 15
 class Load:
     """Requests of random prompts, `concurrency` of them in flight until all are answered.
 
-    Answers are greedy, and as long as asked. body is what each request says beyond that.
+    Answers are greedy, and as long as asked. body is what each request says beyond that. As many as
+    num_warmups, all of one prompt, are answered before and not counted.
     """
 
     concurrency: int
@@ -32,6 +33,7 @@ class Load:
     output_tokens: int
     seed: int
     body: dict[str, Any]
+    num_warmups: int = 0
 
 
 class Bench:
@@ -115,6 +117,7 @@ def _arguments(load: Load, base_url: str, tokenizer: Path) -> Sequence[str]:
         *("--random-output-len", str(load.output_tokens)),
         *("--num-prompts", str(load.num_requests)),
         *("--max-concurrency", str(load.concurrency)),
+        *("--num-warmups", str(load.num_warmups)),
         *("--seed", str(load.seed)),
         *("--temperature", "0"),
         *("--extra-body", json.dumps(load.body)),

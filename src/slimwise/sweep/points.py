@@ -1,7 +1,7 @@
 """The points of a deployment: each load in each of the ways in which it is asked."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from slimwise.core.vocabulary import Deployment, Phase
@@ -26,7 +26,9 @@ def points(config: LoadConfig, swept: Swept, identity: str) -> Iterator[Point]:
         loads = [(Phase.DECODE, _load(config, users, arm.body)) for users in config.concurrency]
         if config.prefill_requests and swept.deployment is Deployment.COLOCATED:
             prompts = _load(config, config.prefill_requests, arm.prefill_body, output_tokens=1)
-            loads.insert(0, (Phase.PREFILL, prompts))
+            # A server's first prompts wait for kernels that are compiled when first called.
+            warm = replace(prompts, num_warmups=prompts.num_requests)
+            loads.insert(0, (Phase.PREFILL, warm))
         for phase, load in loads:
             digest = f"{identity}-{arm.mode}-{arm.pool}-{phase}-{load.concurrency}"
             yield Point(digest, arm, phase, load)

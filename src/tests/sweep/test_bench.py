@@ -4,7 +4,7 @@ from slimwise.errors import EngineError
 from slimwise.sweep import bench
 from slimwise.sweep.bench import Load, running_bench
 
-LOAD = Load(2, 4, 16, 8, 0, {"vllm_xargs": {"slimwise_mode": "full"}})
+LOAD = Load(2, 4, 16, 8, 0, {"vllm_xargs": {"slimwise_mode": "full"}}, num_warmups=3)
 _STAND_IN = """
 import json, sys, time
 for line in sys.stdin:
@@ -36,6 +36,7 @@ def test_one_process_measures_load_after_load(started, tmp_path):
     assert said["--base-url"] == "http://a:1"
     assert said["--tokenizer"] == str(tmp_path)
     assert (said["--num-prompts"], said["--max-concurrency"]) == ("4", "2")
+    assert said["--num-warmups"] == "3"
     assert (said["--random-input-len"], said["--random-output-len"]) == ("16", "8")
     assert said["--extra-body"] == '{"vllm_xargs": {"slimwise_mode": "full"}}'
 
