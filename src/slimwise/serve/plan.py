@@ -42,13 +42,14 @@ def colocated_model(served: Served) -> ServedModel:
             f"--phase {served.phase} is one server of a disaggregated deployment: add --deployment "
             f"{Deployment.DISAGGREGATED}, or leave it out."
         )
+    _check_checkpoint_is_loaded(served, served.mode is ServingMode.PRUNED)
     if served.mode is ServingMode.FULL and served.keep_set is None:
         model = ServedModel(served.model.resolve())
     elif served.mode is ServingMode.PRUNED and served.decode_checkpoint is not None:
         model = ServedModel(_checked_checkpoint(served))
     else:
         model = _with_pool(served, served.mode)
-    _check_trained_is_used(served, model)
+    _check_pool_is_used(served, model)
     return model
 
 
@@ -60,6 +61,7 @@ def phase_models(served: Served) -> tuple[ServedModel, ServedModel]:
     """
     masked = {Phase.PREFILL: ServingMode.PRUNED, Phase.DECODE: ServingMode.SLIMWISE}
     full = ServedModel(served.model.resolve())
+    _check_checkpoint_is_loaded(served, served.mode is not ServingMode.FULL)
 
     def of(phase: Phase) -> ServedModel:
         if not served.mode.prunes(phase):
@@ -69,7 +71,7 @@ def phase_models(served: Served) -> tuple[ServedModel, ServedModel]:
         return _with_pool(served, masked[phase])
 
     models = of(Phase.PREFILL), of(Phase.DECODE)
-    _check_trained_is_used(served, *models)
+    _check_pool_is_used(served, *models)
     return models
 
 
@@ -98,13 +100,30 @@ def _check_pool(folder: Path, files: PoolFiles) -> None:
         )
 
 
-def _check_trained_is_used(served: Served, *models: ServedModel) -> None:
-    if served.trained is not None and not any(model.pools for model in models):
+def _check_checkpoint_is_loaded(served: Served, is_loaded: bool) -> None:
+    if served.decode_checkpoint is not None and not is_loaded:
+        raise ConfigError(
+            f"--decode-checkpoint {served.decode_checkpoint} is loaded by no server of mode "
+            f"{served.mode} served {served.deployment}. Leave it out, or name mode "
+            f"{ServingMode.SLIMWISE} with --deployment {Deployment.DISAGGREGATED}, or mode "
+            f"{ServingMode.PRUNED}."
+        )
+
+
+def _check_pool_is_used(served: Served, *models: ServedModel) -> None:
+    if any(model.pools for model in models):
+        return
+    if served.trained is not None:
         raise ConfigError(
             f"--trained {served.trained} goes with a keep set of the full model, and mode "
             f"{served.mode} served {served.deployment} masks by none: the full model has no "
             "distilled tensors, and a checkpoint was exported with its own. Leave --trained out, "
             "or name --keep-set without --decode-checkpoint and a mode that prunes."
+        )
+    if served.keep_set is not None and served.decode_checkpoint is None:
+        raise ConfigError(
+            f"--keep-set {served.keep_set} is read by no server of mode {served.mode} served "
+            f"{served.deployment}. Leave it out, or name a mode that prunes."
         )
 
 

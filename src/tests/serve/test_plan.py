@@ -92,7 +92,6 @@ def test_one_server_needs_no_keep_set_where_nothing_is_masked(checkpoint):
 @pytest.mark.parametrize(
     ("mode", "prefill_is_pruned", "decode_is_pruned"),
     [
-        ("full", False, False),
         ("pruned", True, True),
         ("slimwise", False, True),
         ("reverse", True, False),
@@ -127,6 +126,21 @@ def test_trained_tensors_that_no_server_loads_are_refused(keep_set, checkpoint, 
             ask()
     # A request may ask one server for a mode that prunes.
     assert colocated_model(served("full", **named)).pools
+
+
+@pytest.mark.parametrize("mode", ["full", "slimwise", "reverse"])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_checkpoint_that_no_server_loads_is_refused(checkpoint, keep_set, mode, named):
+    asked = {"decode_checkpoint": checkpoint, "keep_set": keep_set if named else None}
+    with pytest.raises(ConfigError, match=rf"--decode-checkpoint .*half .* mode {mode} served col"):
+        colocated_model(served(mode, **asked))
+
+
+def test_the_full_model_apart_has_no_use_for_kept_experts(checkpoint, keep_set):
+    with pytest.raises(ConfigError, match=r"--decode-checkpoint .* mode full served disaggregated"):
+        apart("full", decode_checkpoint=checkpoint)
+    with pytest.raises(ConfigError, match=r"--keep-set .* mode full served disaggregated"):
+        apart("full", keep_set=keep_set)
 
 
 @pytest.mark.parametrize("mode", ["pruned", "slimwise", "reverse"])
