@@ -35,6 +35,10 @@ serving_words = {
     "serving": lambda wildcards, threads: slice_json(study.serving),
     "served": lambda wildcards: slice_json(study.serving.without_waiting()),
 }
+layout_words = {
+    "layout": lambda wildcards, threads: slice_json(study.disaggregation),
+    "laid_out": lambda wildcards: slice_json(study.disaggregation.without_places()),
+}
 
 
 def model_threads(num_gpus):

@@ -35,8 +35,8 @@ rule sweep_throughput:
         ),
     params:
         **serving_words,
+        **layout_words,
         cfg=stage_json(study.throughput.load),
-        layout=stage_json(study.disaggregation),
         code=code_digest("slimwise.sweep.run"),
         work=str(paths.work("throughput/{decoder}")),
     shell:

@@ -115,7 +115,7 @@ rule generate_disaggregated_answers:
         **study.resources.model_job(study.serving.gpus, num_servers=2),
     params:
         **asking("{pruned}", disaggregated=True),
-        layout=stage_json(study.disaggregation),
+        **layout_words,
         code=code_digest("slimwise.generate.run"),
         work=str(paths.work(f"generate/{paths.disaggregated('{pruned}')}")),
     shell:

@@ -7,6 +7,7 @@ from pydantic import Field
 from slimwise.stage_config import StageConfig
 
 _WAITING = ("start_timeout_s", "request_timeout_s", "outage_timeout_s", "host", "port")
+_PLACES = ("prefill_port", "decode_port", "kv_host")
 
 
 class ServingConfig(StageConfig):
@@ -78,3 +79,7 @@ class DisaggregationConfig(StageConfig):
     decode_args: tuple[str, ...] = Field(
         default=(), description="Further vLLM arguments of the decode server."
     )
+
+    def without_places(self) -> "DisaggregationConfig":
+        """The slice that says how answers are computed, whichever ports and address are free."""
+        return self.by_default(*_PLACES)

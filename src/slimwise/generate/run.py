@@ -42,7 +42,6 @@ from slimwise.work_directory import work_directory
 _log = logging.getLogger(__name__)
 # Every server loads the plugin, with pools or without; named here, it is in this stage's digest.
 _CODE = ("slimwise.generate.run", "slimwise_vllm.plugin")
-_PLACES = {"prefill_port", "decode_port", "kv_host", "shares_gpus"}
 _BATCH_ROWS = 64  # 8 MiB of answers of the longest budget
 
 
@@ -160,6 +159,7 @@ def _sample_batches(asked: Sequence[Question], log: AnswerLog) -> Iterator[pd.Da
 def _identity(config: EvaluationConfig, plan: _Plan, layout: DisaggregationConfig | None) -> str:
     """Digest of all that shapes an answer, so that no other run's answer is taken for ours."""
     served = plan.served
+    apart = layout and layout.without_places().by_default("shares_gpus")
     models = [folder for folder in (served.model, served.decode_model) if folder is not None]
     weights = [
         path
@@ -175,7 +175,7 @@ def _identity(config: EvaluationConfig, plan: _Plan, layout: DisaggregationConfi
     return config_digest(
         config.without_haste().by_default("data_folder"),
         plan.serving.model_dump_json(include={"dtype", "max_model_len_tokens", "extra_args"}),
-        "" if layout is None else layout.model_dump_json(exclude=_PLACES),
+        "" if apart is None else apart.model_dump_json(),
         json.dumps([*map(str, models), stamps, prompts, pools]),
         *map(code_digest, _CODE),
     )

@@ -40,8 +40,8 @@ def run(
     record = read_backbone_record(backbone)
     named = SweptDecoder.parse(decoder)
     swept = swept_decoder(record, *named, files)
-    alone = serving.without_waiting()
-    settings = (alone,) if swept.decode is None else (alone, disaggregation)
+    alone, apart = serving.without_waiting(), disaggregation.without_places()
+    settings = (alone,) if swept.decode is None else (alone, apart)
     with work_directory(work) as folder:
         identity = _identity(config, settings, record, files)
         wanted = list(points(config, swept, identity))

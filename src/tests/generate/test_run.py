@@ -218,6 +218,17 @@ def test_answers_of_servers_that_start_otherwise_are_not_reused(apart, decoder, 
     assert decoder.asked.total() == 11 + NUM_ANSWERS
 
 
+def test_another_port_of_two_servers_keeps_the_answers(apart, decoder, generate, exported):
+    decoder.limit = 11
+    with pytest.raises(EngineError):
+        generate(checkpoint=exported, **DISAGGREGATED)
+    decoder.limit = NUM_ANSWERS
+    apart[:] = [DecodeCounts(0, 0, 0, 0, 0, 0)] * 2
+    elsewhere = DisaggregationConfig(decode_port=8001, shares_gpus=True)
+    generate(checkpoint=exported, decoder=REAP, disaggregation=elsewhere)
+    assert decoder.asked.total() == NUM_ANSWERS
+
+
 def test_answers_of_a_decode_server_that_prefilled_are_refused_and_forgotten(
     apart, decoder, generate, tmp_path, exported
 ):

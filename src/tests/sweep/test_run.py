@@ -56,6 +56,13 @@ def test_two_servers_that_start_otherwise_are_measured_anew(sweep):
     assert sweep("full-disaggregated", decode_args=["--max-num-seqs", "8"]) == [2, 3]
 
 
+def test_other_ports_of_two_servers_measure_nothing_anew(sweep):
+    assert sweep("full-disaggregated") == [0, 1]
+    places = {"prefill_port": 8001, "decode_port": 8002, "kv_host": "10.0.0.3"}
+    assert sweep("full-disaggregated", **places) == [0, 1]
+    assert sweep("full-disaggregated", shares_gpus=True) == [2, 3]
+
+
 def test_how_two_servers_start_says_nothing_of_one(sweep):
     assert sweep("full") == [0, 1]
     assert sweep("full", decode_args=["--max-num-seqs", "8"]) == [0, 1]

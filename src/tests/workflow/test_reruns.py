@@ -105,6 +105,7 @@ def test_one_mode_less_asks_only_its_server_again(tree):
     [
         "serving: {start_timeout_s: 900, request_timeout_s: 99, port: 8001}",
         "evaluation: {concurrency: 8}\ngrading: {workers: 4}",
+        "disaggregation: {prefill_port: 8001, decode_port: 8002, kv_host: 10.0.0.3}",
     ],
 )
 def test_patience_and_haste_ask_nothing_again(tree, overlay):
