@@ -134,10 +134,15 @@ def _serve(arguments: argparse.Namespace) -> None:
     from slimwise.serve.plan import Served
     from slimwise.serve.run import run
 
-    if arguments.api_key:
+    if arguments.api_key == "":
+        raise ConfigError("--api-key is empty: name a key, or leave it out to answer everybody.")
+    if arguments.api_key is not None:
         os.environ[API_KEY_VARIABLE] = arguments.api_key
     named = {"port": arguments.port, "max_model_len_tokens": arguments.max_model_len}
-    serving = json.dumps(named | _json_object("--serving", arguments.serving))
+    further = _json_object("--serving", arguments.serving)
+    if twice := sorted(named.keys() & further):
+        raise ConfigError(f"--serving names {twice[0]}, which has a flag of its own: use that.")
+    serving = json.dumps(named | further)
     disaggregation = json.dumps(_json_object("--disaggregation", arguments.disaggregation))
     names = ("model", "mode", "deployment", "keep_set", "trained", "decode_checkpoint", "phase")
     run(

@@ -64,6 +64,9 @@ def test_a_failure_of_the_user_is_one_line_and_status_2(tmp_path, capsys, config
         (["--mode", "full", "--serving", "dtype"], "--serving 'dtype' is no JSON object"),
         (["--mode", "full", "--disaggregation", "{"], "--disaggregation '{' is no JSON object"),
         (["--mode", "full", "--serving", '{"dtypes": 1}'], "did you mean dtype?"),
+        (["--mode", "full", "--serving", '{"port": 1}'], "port, which has a flag of its own"),
+        (["--mode", "full", "--api-key", ""], "--api-key is empty"),
+        (["--mode", "full", "--disaggregation", '{"kv_host": "10.0.0.1"}'], "kv_host, unread by"),
     ],
 )
 def test_serving_refuses_before_a_server_starts(tmp_path, capsys, words, reason):

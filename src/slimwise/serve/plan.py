@@ -9,10 +9,12 @@ from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.artifacts.trained_record import read_trained_record
 from slimwise.backbones.registry import inspect_checkpoint
 from slimwise.core.vocabulary import Deployment, Phase, ServingMode
+from slimwise.engine.config import DisaggregationConfig
 from slimwise.engine.deployment import ServedModel
 from slimwise.errors import ConfigError, KeepSetError
 
 _POOL = "kept"
+_OF_BOTH_PHASES = ("prefill_urls", "decode_urls", "prefill_port", "decode_port")
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,20 @@ def phase_models(served: Served) -> tuple[ServedModel, ServedModel]:
     models = of(Phase.PREFILL), of(Phase.DECODE)
     _check_pool_is_used(served, *models)
     return models
+
+
+def check_layout_is_read(served: Served, layout: DisaggregationConfig) -> None:
+    """ConfigError names the keys of the layout that say nothing of what is served here."""
+    unread, remedy = [], ""
+    if served.deployment is Deployment.COLOCATED:
+        unread = sorted(layout.model_fields_set)
+        remedy = f"Add --deployment {Deployment.DISAGGREGATED}, or leave them out."
+    elif served.phase is not None:
+        unread = [key for key in _OF_BOTH_PHASES if key in layout.model_fields_set]
+        remedy = "Its port is --port; addresses are for the command that starts the router."
+    if unread:
+        what = "one server" if served.phase is None else f"--phase {served.phase}"
+        raise ConfigError(f"--disaggregation names {', '.join(unread)}, unread by {what}. {remedy}")
 
 
 def check_before_start(*models: ServedModel) -> None:

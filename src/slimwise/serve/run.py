@@ -15,7 +15,13 @@ from slimwise.engine.deployment import (
     serve_disaggregated,
     serve_phase,
 )
-from slimwise.serve.plan import Served, check_before_start, colocated_model, phase_models
+from slimwise.serve.plan import (
+    Served,
+    check_before_start,
+    check_layout_is_read,
+    colocated_model,
+    phase_models,
+)
 
 _log = logging.getLogger(__name__)
 _POLL_S = 1.0
@@ -50,6 +56,7 @@ def run(
 def _deployment(
     served: Served, serving: ServingConfig, layout: DisaggregationConfig, logs: Path
 ) -> AbstractContextManager[RunningDeployment]:
+    check_layout_is_read(served, layout)
     if served.deployment is Deployment.COLOCATED:
         model = colocated_model(served)
         check_before_start(model)

@@ -19,7 +19,13 @@ from slimwise.engine.process import RunningServers
 from slimwise.errors import ArtifactError, BackboneError, ConfigError, EngineError, KeepSetError
 from slimwise.paths import EMBEDDED_CHECKPOINT
 from slimwise.provenance import Provenance
-from slimwise.serve.plan import Served, check_before_start, colocated_model, phase_models
+from slimwise.serve.plan import (
+    Served,
+    check_before_start,
+    check_layout_is_read,
+    colocated_model,
+    phase_models,
+)
 from slimwise.serve.run import run
 
 
@@ -141,6 +147,18 @@ def test_the_full_model_apart_has_no_use_for_kept_experts(checkpoint, keep_set):
         apart("full", decode_checkpoint=checkpoint)
     with pytest.raises(ConfigError, match=r"--keep-set .* mode full served disaggregated"):
         apart("full", keep_set=keep_set)
+
+
+def test_a_layout_that_nothing_here_reads_is_refused():
+    check_layout_is_read(served("full"), DisaggregationConfig())
+    with pytest.raises(ConfigError, match=r"names kv_host, unread by one server\. Add --depl"):
+        check_layout_is_read(served("full"), DisaggregationConfig(kv_host="10.0.0.1"))
+    alone = served("full", Deployment.DISAGGREGATED, phase=Phase.DECODE)
+    check_layout_is_read(alone, DisaggregationConfig(kv_host="10.0.0.1", decode_args=("--a",)))
+    for layout in (DisaggregationConfig(decode_port=1), DisaggregationConfig(prefill_urls=("u",))):
+        check_layout_is_read(served("full", Deployment.DISAGGREGATED), layout)
+        with pytest.raises(ConfigError, match=r"unread by --phase decode\. Its port is --port"):
+            check_layout_is_read(alone, layout)
 
 
 @pytest.mark.parametrize("mode", ["pruned", "slimwise", "reverse"])
