@@ -74,6 +74,8 @@ class MoeKernels(StrEnum):
     SHIPPED = "shipped"
     TUNED = "tuned"
     """A file of ours."""
+    UNKNOWN = "unknown"
+    """The server runs elsewhere, or does not say."""
 
 
 class Distillation(StrEnum):

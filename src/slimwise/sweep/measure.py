@@ -2,7 +2,6 @@
 
 import json
 import logging
-import re
 import urllib.request
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -11,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from slimwise.core.vocabulary import Deployment, MoeKernels, Phase
+from slimwise.engine.command import this_host
 from slimwise.engine.config import DisaggregationConfig, ServingConfig
 from slimwise.engine.decode_audit import decode_counts
 from slimwise.engine.deployment import RunningDeployment
 from slimwise.engine.metrics import read_metrics
 from slimwise.sweep.bench import Bench, running_bench
 from slimwise.sweep.deployments import Swept, already_running, running
+from slimwise.sweep.kernels import logged_kernels
 from slimwise.sweep.point_log import PointLog
 from slimwise.sweep.points import Point
 from slimwise.sweep.steady import Sample, ShortLoadError, steady_part, watched
@@ -24,9 +25,6 @@ from slimwise.sweep.steady import Sample, ShortLoadError, steady_part, watched
 _log = logging.getLogger(__name__)
 
 _CACHE_INFO = "vllm:cache_config_info"
-_SETTINGS_FILE = re.compile(r"Using configuration from (\S+) for MoE layer")
-"""What vLLM logs if it has settings of its MoE kernel for the shape and device."""
-_SHIPPED = "/vllm/model_executor/"
 _TIMEOUT_S = 10
 
 
@@ -159,15 +157,13 @@ def _server_facts(deployment: RunningDeployment, serving: ServingConfig) -> dict
     }
 
 
-def _kernels(deployment: RunningDeployment, decode_url: str) -> str:
-    """Where the MoE kernel's settings are from, by the log of the server if it started here."""
-    logs = [server.log for server in deployment.started if server.base_url == decode_url]
-    if not logs:
-        return "unknown"
-    found = _SETTINGS_FILE.search(logs[0].read_text("utf-8", errors="replace"))
-    if found is None:
-        return MoeKernels.DEFAULT
-    return MoeKernels.SHIPPED if _SHIPPED in found[1] else MoeKernels.TUNED
+def _kernels(deployment: RunningDeployment, decode_url: str) -> MoeKernels:
+    """Where the MoE kernel's settings are from, if the server started here."""
+    for server in deployment.started:
+        if server.base_url == decode_url:
+            log = server.log.read_text("utf-8", errors="replace")
+            return logged_kernels(log, this_host().device)
+    return MoeKernels.UNKNOWN
 
 
 def _number(label: str | None) -> int | None:
