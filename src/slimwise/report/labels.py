@@ -1,5 +1,8 @@
 """What tables and figures call the words of the vocabulary."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from slimwise.core.vocabulary import Criterion, Deployment, Distillation
 from slimwise.report.order import NO_CRITERION
 
@@ -44,3 +47,12 @@ def decoder_label(criterion: str, num_kept: int) -> str:
     """The pruned pool, such as "REAP 32", or "full"."""
     label = CRITERION_LABELS[criterion]
     return label if criterion == NO_CRITERION else f"{label} {num_kept}"
+
+
+def row_label(row: Mapping[Any, Any]) -> str:
+    """Which pool answered and how, such as "REAP 32 slimwise", or "full", of a table's row."""
+    pool = decoder_label(row["criterion"], row["num_kept"])
+    if row["criterion"] == NO_CRITERION:
+        return pool
+    deployment = row.get("deployment", Deployment.COLOCATED)
+    return f"{pool} {arm_label(row['mode'], row['distilled'], deployment)}"

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
 
 from slimwise.artifacts.captions import Caption
 from slimwise.core.vocabulary import Decoding, Distillation, ServingMode
-from slimwise.report.labels import arm_label, benchmark_label, decoder_label
+from slimwise.report.labels import benchmark_label, row_label
 from slimwise.report.order import NO_CRITERION
 from slimwise.report.selection import at_half
 
@@ -133,7 +132,7 @@ def _by_benchmark(rows: pd.DataFrame, say: Callable[[pd.DataFrame], str]) -> str
 
 def _every_accuracy(rows: pd.DataFrame) -> str:
     return ", ".join(
-        f"{_named(row)} {100 * row['accuracy_mean']:.0f}" for row in rows.to_dict("records")
+        f"{row_label(row)} {100 * row['accuracy_mean']:.0f}" for row in rows.to_dict("records")
     )
 
 
@@ -151,10 +150,3 @@ def _range(rows: pd.DataFrame, values: pd.Series) -> str:
     full = f"full {values[is_full].iloc[0]:.0f}"
     others = values[~is_full]
     return full if others.empty else f"{full}, others {others.min():.0f} to {others.max():.0f}"
-
-
-def _named(row: Mapping[Any, Any]) -> str:
-    if row["mode"] == ServingMode.FULL:
-        return str(ServingMode.FULL)
-    arm = arm_label(row["mode"], row["distilled"], row["deployment"])
-    return f"{decoder_label(row['criterion'], row['num_kept'])} {arm}"

@@ -5,10 +5,12 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from slimwise.artifacts.captions import Caption
 from slimwise.artifacts.tables import read_table
+from slimwise.core.vocabulary import ServingMode
 from slimwise.report.config import ReportConfig
 from slimwise.report.figures.style import (
     COLUMN_WIDTH_IN,
@@ -20,7 +22,7 @@ from slimwise.report.figures.style import (
     save_figures,
     set_panel_title,
 )
-from slimwise.report.labels import benchmark_label
+from slimwise.report.labels import CRITERION_LABELS, benchmark_label, row_label
 from slimwise.report.measured.columns import RATIO_COLUMNS
 from slimwise.report.measured.decode_rows import Weights
 from slimwise.report.measured.figures.decoder_style import decoder_label, decoder_style
@@ -31,14 +33,17 @@ from slimwise.report.measured.figures.throughput import (
 )
 from slimwise.report.measured.served import sound
 from slimwise.report.measured.throughput import PER_GPU
+from slimwise.report.order import NO_CRITERION
 from slimwise.report.selection import reported
 from slimwise.report.served.columns import SWEPT_COLUMNS, SWEPT_PREFILL_COLUMNS, TRADE_OFF_COLUMNS
 
 _HEIGHT_IN = 3.0
 _HEADROOM = 1.15
+_LEGEND_COLUMNS = 4
+_DECODER = ["criterion", "num_kept", "distilled"]
 _PANELS = {
-    "(a) decode on its own checkpoint": Weights.EXPORTED,
-    "(b) pools of the full model": Weights.MASKED,
+    "decode on its own checkpoint": Weights.EXPORTED,
+    "pools of the full model": Weights.MASKED,
 }
 
 
@@ -97,7 +102,8 @@ def draw_prefill(prefill: pd.DataFrame) -> Figure:
             ratio = 1 - row["num_kept"] / max(counts)
             style = decoder_style(row["num_kept"], row["weights"], counts)
             label = decoder_label(row["num_kept"], row["weights"])
-            axes.plot(ratio, row["prefill_tokens_per_s"], label=label, **style)
+            axes.plot(ratio, row["prefill_tokens_per_s"], label=label, **{**style, "linestyle": ""})
+        axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=""))
         axes.set(xlabel="experts left out of prefill (%)", ylabel="prefill (tokens/s)")
         axes.set_ylim(0, _HEADROOM * prefill["prefill_tokens_per_s"].max())
@@ -121,18 +127,39 @@ def draw_trade_off(both: pd.DataFrame) -> Figure:
         panels[0].set_ylabel("accuracy (%)")
         panels[0].yaxis.set_major_formatter(PercentFormatter(1.0, symbol=""))
         panels[0].set_ylim(-0.03, 1.05)
-        figure.supxlabel("decode throughput at the target speed (tokens/s/GPU)")
-        arms = both[["mode", "distilled"]].drop_duplicates().itertuples(index=False)
-        handles = [arm_handle(str(mode), str(distilled), linestyle="") for mode, distilled in arms]
-        figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+        panels[0].xaxis.set_major_formatter("{x:,.0f}")
+        panels[0].margins(x=0.12)
+        target = both["target_tokens_per_s_per_user"].iloc[0]
+        figure.supxlabel(f"decode throughput at {target:g} tokens/s for each user (tokens/s/GPU)")
+        handles = _trade_off_handles(both)
+        num_columns = min(len(handles), _LEGEND_COLUMNS)
+        figure.legend(handles=handles, loc="outside upper center", ncols=num_columns)
     return figure
 
 
+def _trade_off_handles(both: pd.DataFrame) -> list[Line2D]:
+    """What a legend shows for each arm, in grey, and then for each criterion."""
+    arms = both[["mode", "distilled"]].drop_duplicates().to_numpy().tolist()
+    criteria = [name for name in both["criterion"].unique() if name != NO_CRITERION]
+    markers = {name: arm_marker(name, ServingMode.SLIMWISE) for name in criteria}
+    return [
+        *(arm_handle(mode, distilled, linestyle="") for mode, distilled in arms),
+        *(
+            Line2D([], [], label=CRITERION_LABELS[name], linestyle="", **marker)
+            for name, marker in markers.items()
+        ),
+    ]
+
+
 def _draw_points(axes: Axes, rows: pd.DataFrame) -> None:
+    """Every point, and beside the highest of each decoder how many experts it keeps."""
     for row in rows.to_dict("records"):
-        place = row[PER_GPU], row["accuracy_mean"]
         marker = arm_marker(row["criterion"], row["mode"], row["distilled"])
+        place = row[PER_GPU], row["accuracy_mean"]
         axes.errorbar(*place, yerr=row["accuracy_std"], linestyle="", capsize=2, **marker)
+    highest = rows.loc[rows.groupby(_DECODER, sort=False)["accuracy_mean"].idxmax()]
+    for row in highest.to_dict("records"):
+        place = row[PER_GPU], row["accuracy_mean"]
         axes.annotate(f"{row['num_kept']}", place, (4, 4), textcoords="offset points", fontsize=6)
 
 
@@ -141,10 +168,11 @@ def _captions(served: pd.DataFrame, both: pd.DataFrame, target: float) -> dict[s
     first = served.iloc[0]
     origin = (
         f"{first['backbone']}, vLLM {first['vllm']}, {first['hardware']}, prompts of "
-        f"{first['prompt_tokens']} tokens, answers of {first['output_tokens']}."
+        f"{first['prompt_tokens']} tokens, answers of {first['output_tokens']}. On CPU a server "
+        "counts as a GPU."
     )
     points = "; ".join(
-        f"{row['engine']} {row['mode']}, {benchmark_label(row['benchmark'])}: "
+        f"{row_label(row)}, {benchmark_label(row['benchmark'])}: "
         f"{row['accuracy_mean']:.3f} at {row[PER_GPU]:,.0f}"
         for row in both.to_dict("records")
     )
@@ -152,8 +180,8 @@ def _captions(served: pd.DataFrame, both: pd.DataFrame, target: float) -> dict[s
         "figure_1b": Caption(
             "Accuracy against decode throughput",
             f"Throughput where a user gets {target:g} tokens/s, of the decoder's own checkpoint if "
-            "that was swept; numbers are experts kept. Bars are one standard deviation over runs. "
-            f"{origin}",
+            "that was swept; numbers are experts kept, colours criteria. Bars are one standard "
+            f"deviation over runs. {origin}",
             f"Dot plots of accuracy against tokens/s. {points}.",
         ),
         "prefill_throughput": Caption(

@@ -13,7 +13,7 @@ from slimwise.paths import PAPER_THROUGHPUT
 from slimwise.report.config import ReportConfig
 from slimwise.report.measured.columns import RATIO_COLUMNS
 from slimwise.report.served.columns import SWEPT_COLUMNS, SWEPT_PREFILL_COLUMNS, TRADE_OFF_COLUMNS
-from slimwise.report.served.figures import draw_throughput_figures
+from slimwise.report.served.figures import draw_throughput_figures, draw_trade_off
 from slimwise.report.served.tables import write_throughput_tables
 from slimwise.report.tables.columns import ACCURACY_COLUMNS
 
@@ -160,6 +160,31 @@ def test_accuracy_stands_beside_the_decoder_on_its_own_checkpoint(written):
     assert both["ratio"].to_list() == [1, 2]
 
 
+def _trade_off(criteria: list[str]) -> pd.DataFrame:
+    """Every arm of a pool of each criterion, and the full model's row."""
+    arms = [("pruned", "none"), *(("slimwise", rule) for rule in ("none", "uniform", "zero"))]
+    names = ["criterion", "num_kept", "mode", "distilled"]
+    pools = [(criterion, 32, *arm) for criterion in criteria for arm in arms]
+    frame = pd.DataFrame([("none", 64, "full", "none"), *pools], columns=names)
+    numbers = {"accuracy_mean": 0.5, "accuracy_std": 0.1, "tokens_per_s_per_gpu": 1000.0}
+    return frame.assign(
+        benchmark="mini_maths", target_tokens_per_s_per_user=50, **numbers, decoding="sampled"
+    )
+
+
+def test_the_trade_off_names_criteria_and_counts_experts_once_a_decoder():
+    figure = draw_trade_off(_trade_off(["reap", "ean", "mass"]))
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    arms = ["full", "pruned", "slimwise", "slimwise + distilled", "slimwise + distilled, s = 0"]
+    assert [text.get_text() for text in legend.get_texts()] == [*arms, "REAP", "EAN", "Mass"]
+    assert 0 < legend.get_window_extent().x0 < legend.get_window_extent().x1 < figure.bbox.x1
+    counts = [text.get_text() for text in figure.axes[0].texts]
+    # Three criteria, each as it is and distilled by two rules.
+    assert counts == ["64", *["32"] * 9]
+    assert "50 tokens/s for each user" in figure.get_supxlabel()
+
+
 def test_every_decoder_has_its_loads_and_its_prefill(written):
     tables = written(50)
     served = read_table(tables / "throughput.csv", SWEPT_COLUMNS)
@@ -206,3 +231,5 @@ def test_every_figure_has_a_caption(written):
     folder = written(50).parent / "80_figures"
     captions = read_captions(folder / "throughput_captions.json")
     assert sorted(captions) == sorted(path.stem for path in folder.glob("*.svg"))
+    alternative = captions["figure_1b"].alternative
+    assert "full, mini maths: 0.500 at 1,000; REAP 32 pruned, mini maths: 0.500" in alternative
