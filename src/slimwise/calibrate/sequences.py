@@ -84,9 +84,20 @@ def _check_count(num_found: int, config: CalibrationConfig, component: str) -> N
     if num_found == asked:
         return
     if num_found == 0 or not config.allow_short:
+        remedy = "Ask for fewer, or set calibration.allow_short." if num_found else _remedy(config)
         raise ConfigError(
             f"calibration component {component} gives {num_found} sequences of "
             f"{config.max_sequence_tokens} tokens; calibration.sequences_per_component asks for "
-            f"{asked}. Ask for fewer, or set calibration.allow_short."
+            f"{asked}. {remedy}"
         )
     logger.warning("%s: %d of %d sequences (allow_short)", component, num_found, asked)
+
+
+def _remedy(config: CalibrationConfig) -> str:
+    """What to do where there is no sequence at all, which calibration.allow_short cannot mend."""
+    if config.packing is Packing.NONE:
+        return "No row of its data can be used (the log says why): mend them, or leave it out."
+    return (
+        "Give it more rows that can be used (the log counts others), lower "
+        "calibration.max_sequence_tokens, or set calibration.packing to none."
+    )

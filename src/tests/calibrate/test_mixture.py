@@ -150,8 +150,18 @@ def test_a_mixture_that_is_too_small_stops_unless_it_may_be_short(mixture, token
     short = mixture(2, allow_short=True)
     assert len(component_sequences(short, "thoughts_code", tokenizer)) == 2
     assert "2 of 3 sequences" in caplog.text
-    config = mixture(1, packing=Packing.OPEN, allow_short=True, max_sequence_tokens=999)
-    with pytest.raises(ConfigError, match="gives 0"):
+
+
+@pytest.mark.parametrize("allow_short", [False, True])
+def test_the_remedy_of_no_sequence_at_all_is_not_to_ask_for_fewer(
+    mixture, tokenizer, tmp_path, allow_short
+):
+    config = mixture(1, packing=Packing.OPEN, allow_short=allow_short, max_sequence_tokens=999)
+    with pytest.raises(ConfigError, match=r"gives 0 .* asks for 3\. Give it .* to none"):
+        component_sequences(config, "thoughts_code", tokenizer)
+    config = mixture(allow_short=allow_short)
+    (tmp_path / "thoughts_code.jsonl").write_text('{"messages": [{"role": "user"}]}\n')
+    with pytest.raises(ConfigError, match=r"gives 0 .* asks for 3\. No row of its data can be"):
         component_sequences(config, "thoughts_code", tokenizer)
 
 
