@@ -12,18 +12,19 @@ from slimwise.core.vocabulary import Distillation, ServingMode
 from slimwise.report.figures.style import FULL_LINE, GREY, PAGE_WIDTH_IN, arm_marker, house_style
 from slimwise.report.labels import benchmark_label, decoder_label
 
-_HEIGHT_IN = 3.4
-_SIDEWAYS = {Distillation.UNIFORM: -0.12, Distillation.ZERO: 0.12}
+_HEIGHT_IN = 3.8
+_SETTING = ["criterion", "num_kept", "steps", "decoding"]
+_SIDEWAYS = {Distillation.UNIFORM: -0.22, Distillation.ZERO: 0.22}
 _RULE_LABELS = {Distillation.UNIFORM: "s uniform", Distillation.ZERO: "s = 0"}
 
 
 def draw_split_rules(table: pd.DataFrame) -> Figure:
-    """A column per pool and number of steps: accuracy above, difference of the rules below.
+    """A column per pool, number of steps and decoding: accuracy above, difference of rules below.
 
     Bars are one standard deviation over seeds above and the interval of the difference below; a
     single seed has none.
     """
-    settings = list(table.groupby(["criterion", "num_kept", "steps"], sort=False))
+    settings = list(table.groupby(_SETTING, sort=False))
     with house_style():
         figure = Figure(figsize=(PAGE_WIDTH_IN, _HEIGHT_IN), layout="constrained")
         grid = figure.subplots(
@@ -41,14 +42,15 @@ def draw_split_rules(table: pd.DataFrame) -> Figure:
 
 
 def _draw_setting(column: Any, setting: Any, rows: pd.DataFrame) -> None:
-    criterion, num_kept, steps = setting
+    criterion, num_kept, steps, decoding = setting
     seeds = rows["seeds"].iloc[0]
     plural = "seed" if seeds == 1 else "seeds"
-    column[0].set_title(f"{decoder_label(criterion, num_kept)}\n{steps} steps, {seeds} {plural}")
+    how = f"{steps} steps\n{seeds} {plural}\n{decoding}"
+    column[0].set_title(f"{decoder_label(criterion, num_kept)}\n{how}")
     _draw_accuracy(column[0], str(criterion), rows)
     _draw_difference(column[1], rows)
     names = [benchmark_label(name).removeprefix("mini ") for name in rows["benchmark"]]
-    column[1].set_xticks(np.arange(len(rows)), names)
+    column[1].set_xticks(np.arange(len(rows)), names, rotation="vertical")
     column[1].set_xlim(-0.5, len(rows) - 0.5)
 
 
