@@ -47,7 +47,8 @@ SERVED_PREFILL = (
 )
 _SERVERS = (
     "An engine is a server of the backbone's shape with random weights, bf16, CUDA graphs, no "
-    "torch.compile, one GPU."
+    "torch.compile, one GPU. Disaggregated, a server of the full model prefills on a GPU of its "
+    "own, NIXL hands its cache over, and rates are the decode GPU's."
 )
 
 NOTES = {

@@ -10,6 +10,7 @@ from slimwise.artifacts.tables import PROVENANCE_COLUMNS
 from slimwise.paths import MEASURED_STUDY, PAPER_THROUGHPUT, StudyPaths
 from slimwise.report.config import ReportConfig
 from slimwise.report.measured.columns import SERVED_COLUMNS
+from slimwise.report.measured.figures.throughput import draw_throughput
 from slimwise.report.measured.served import (
     served_prefill_table,
     served_ratio_table,
@@ -121,6 +122,24 @@ def test_a_pool_is_not_compared_with_two_servers_where_its_own_has_the_full_mode
     ]
     table = served_ratio_table(served_table(alone), target=50.0, paper=PAPER_THROUGHPUT)
     assert set(table["full_engine"]) == {"pools"}
+
+
+def test_two_servers_have_a_panel_of_their_own(rows):
+    apart = [
+        {**row, "deployment": "disaggregated"} if row["routing"] == "skewed" else row
+        for row in rows
+        if row["server"] != "pools"
+    ]
+    served = served_table(apart)
+    ratios = served_ratio_table(served, target=50.0, paper=PAPER_THROUGHPUT)
+    panels = draw_throughput(served, ratios, ("routing", "deployment")).axes
+    assert [panel.get_title() for panel in panels] == [
+        "uniform routing",
+        "skewed routing, prefill apart",
+    ]
+    for panel in panels:
+        assert panel.get_legend_handles_labels()[1] == ["full, 256", "exported, 128"]
+        assert [text.get_text() for text in panel.texts][1:] == ["exported, 128: 1.50"]
 
 
 def test_servers_have_tables_if_they_were_measured(rows, tmp_path):

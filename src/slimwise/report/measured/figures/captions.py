@@ -24,7 +24,8 @@ def coverage_caption(coverage: pd.DataFrame) -> Caption:
 def throughput_caption(throughput: pd.DataFrame, ratios: pd.DataFrame, how: str) -> Caption:
     """Of the curves of figure 4, with how they were measured as the end of the title."""
     found = "; ".join(
-        f"{row['weights']}, {row['num_kept']} kept, {row['routing']} routing: {row['ratio']:.2f}"
+        f"{row['deployment']}, {row['weights']}, {row['num_kept']} kept, {row['routing']} routing: "
+        f"{row['ratio']:.2f}"
         for row in ratios.to_dict("records")
     )
     return Caption(
@@ -38,10 +39,11 @@ def throughput_caption(throughput: pd.DataFrame, ratios: pd.DataFrame, how: str)
 
 def _origin(throughput: pd.DataFrame) -> str:
     first = throughput.iloc[0]
-    return (
-        f"Shape of {first['backbone']} with random weights, vLLM {first['vllm']}, "
-        f"{first['hardware']}, contexts of {throughput['context_tokens'].median():.0f} tokens."
+    machines = "; ".join(
+        f"{hardware}, contexts of {rows['context_tokens'].median():.0f} tokens"
+        for hardware, rows in throughput.groupby("hardware")
     )
+    return f"Shape of {first['backbone']} with random weights, vLLM {first['vllm']}, {machines}."
 
 
 def measured_captions(throughput: pd.DataFrame, ratios: pd.DataFrame) -> dict[str, Caption]:

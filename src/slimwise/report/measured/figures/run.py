@@ -85,7 +85,7 @@ def _served_curves(read: _Read) -> tuple[Figure, Caption]:
         )
     )
     caption = throughput_caption(served, ratios, "of servers under load")
-    return draw_throughput(served, ratios), caption
+    return draw_throughput(served, ratios, ("routing", "deployment")), caption
 
 
 def draw_coverage_figure(config: ReportConfig, *, coverage: Path, out: Path) -> None:

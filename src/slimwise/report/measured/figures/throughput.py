@@ -1,6 +1,6 @@
 """Decode throughput of a GPU against what each user gets. SlimWise, figure 4."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from slimwise.core.vocabulary import Deployment
 from slimwise.report.figures.style import GREY, PAGE_WIDTH_IN, house_style
 from slimwise.report.measured.figures.decoder_style import (
     ROUTING_LABELS,
@@ -22,23 +23,36 @@ _LINE_OF_TEXT = 0.075
 """Height of a line of text, of that of a panel."""
 
 
-def draw_throughput(throughput: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
-    """A panel per routing, a curve per decoder with a point per batch.
+def draw_throughput(
+    throughput: pd.DataFrame, ratios: pd.DataFrame, panel_by: Sequence[str] = ("routing",)
+) -> Figure:
+    """A panel per routing, and per deployment if asked, a curve per decoder, a point per batch.
 
     The dotted line is the target; crosses on it are interpolated, beside them the ratio to the
     full model.
     """
-    routings = list(throughput["routing"].unique())
+    named = throughput[list(panel_by)].drop_duplicates().to_numpy()
+    shown = [dict(zip(panel_by, map(str, names), strict=True)) for names in named]
     counts = list(throughput["num_kept"].unique())
     with house_style():
         figure = Figure(figsize=(PAGE_WIDTH_IN, _HEIGHT_IN), layout="constrained")
-        panels = figure.subplots(1, len(routings), sharex=True, sharey=True, squeeze=False)[0]
-        for axes, routing in zip(panels, routings, strict=True):
-            axes.set_title(ROUTING_LABELS.get(routing, routing))
-            draw_curves(axes, throughput[throughput["routing"] == routing], counts)
-            mark_target(axes, ratios[ratios["routing"] == routing], counts)
+        panels = figure.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, panel in zip(panels, shown, strict=True):
+            axes.set_title(_title(panel))
+            draw_curves(axes, _rows_of(throughput, panel), counts)
+            mark_target(axes, _rows_of(ratios, panel), counts)
         label_panels(figure, panels)
     return figure
+
+
+def _title(panel: Mapping[str, str]) -> str:
+    routing = ROUTING_LABELS.get(panel["routing"], panel["routing"])
+    is_apart = panel.get("deployment") == Deployment.DISAGGREGATED
+    return f"{routing}, prefill apart" if is_apart else routing
+
+
+def _rows_of(rows: pd.DataFrame, panel: Mapping[str, str]) -> pd.DataFrame:
+    return rows[(rows[list(panel)] == pd.Series(panel)).all(axis=1)]
 
 
 def label_panels(figure: Figure, panels: Sequence[Axes]) -> None:
