@@ -30,7 +30,6 @@ from slimwise_vllm.router_skew import RouterSkew
 from slimwise_vllm.token_pools import PHASES
 
 WriteRow = Callable[[dict[str, Any]], None]
-_PREFILL_STEP_TOKENS = 8192
 _CALIBRATION_PROMPT_TOKENS = 32
 _CALIBRATION_TRIALS = 10
 _STRONGEST_SKEW = 4.0
@@ -103,13 +102,13 @@ class EngineMeasurement:
             )
 
     def _write_prefill_coverage(self) -> None:
-        """The experts that one step of whole prompts reads."""
-        batch = _PREFILL_STEP_TOKENS // self._plan.context_tokens
+        """The experts that one step of prompts reads."""
+        batch, length = self._plan.prefill_step()
         for arm in (arm for arm in self._engine.arms if arm.coverage):
             self._switch.to(arm)
             self._switch.coverage.counts_HLE.zero_()
-            self._live.prefill(batch, self._plan.context_tokens, _extra_args(arm))
-            step = Phase.PREFILL, batch * (self._plan.context_tokens - 1)
+            self._live.prefill(batch, length, _extra_args(arm))
+            step = Phase.PREFILL, batch * (length - 1)
             found = self._distinct(Phase.PREFILL), 1
             self._coverage_row(arm, Routing.UNIFORM, step, found)
 

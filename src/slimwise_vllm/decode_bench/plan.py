@@ -1,13 +1,15 @@
 """What a decode benchmark measures: engines of one model shape, and in each the arms to compare."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from slimwise.core.vocabulary import Phase, Routing, ServingMode
 from slimwise_vllm.request_pools import PhasePools
 
+_PREFILL_STEP_TOKENS = 8192
+_Count = Annotated[int, Field(gt=0)]
 _RandomRouting = Literal[Routing.UNIFORM, Routing.SKEWED]
 
 
@@ -59,8 +61,8 @@ class EnginePlan(_PlanModel):
     pools: dict[str, int] = Field(default={}, description="num_kept of each pool, by its name.")
     arms: tuple[Arm, ...] = Field(default=(Arm(),), min_length=1)
     routings: tuple[_RandomRouting, ...] = (Routing.UNIFORM, Routing.SKEWED)
-    rounds: dict[int, int] = Field(
-        description="Blocks of each arm, by batch; the batches are those measured."
+    rounds: dict[_Count, _Count] = Field(
+        min_length=1, description="Blocks of each arm, by batch; the batches are those measured."
     )
 
     @model_validator(mode="after")
@@ -84,13 +86,13 @@ class BenchPlan(_PlanModel):
     model_config_file: Path = Field(description="config.json of the full model.")
     num_experts: int = Field(gt=0, description="Experts a layer of the full model.")
     engines: tuple[EnginePlan, ...] = Field(min_length=1)
-    context_tokens: int = Field(description="Mean context of all timed steps, tokens.")
+    context_tokens: int = Field(gt=1, description="Mean context of all timed steps, tokens.")
     block_steps: int = Field(default=16, gt=0, description="Timed steps of an arm in a row.")
     settle_steps: int = Field(
         default=3, ge=2, description="Untimed steps after a switch of arms; one is still in flight."
     )
     coverage_steps: int = Field(default=24, gt=0, description="Steps whose experts are counted.")
-    max_step_tokens: int = Field(default=16384, gt=0, description="Tokens that a step may take.")
+    max_step_tokens: int = Field(default=16384, gt=1, description="Tokens that a step may take.")
     prefill_requests: int = Field(default=32, gt=0, description="Prompts of a timed prefill.")
     prefill_repeats: int = Field(default=3, gt=0)
     skew_strength: float | None = Field(
@@ -109,6 +111,32 @@ class BenchPlan(_PlanModel):
     seed: int = 0
     engine_options: dict[str, Any] = Field(default={}, description="Further arguments of vllm.LLM.")
 
+    @model_validator(mode="after")
+    def _engines_can_be_measured(self) -> "BenchPlan":
+        """What is refused here would fail once the engine has started, or be measured never."""
+        names = [engine.name for engine in self.engines]
+        if len(set(names)) < len(names):
+            raise ValueError(f"engines {', '.join(names)}: give each a name of its own")
+        for engine in self.engines:
+            for batch in engine.batches:
+                self._check_batch(engine, batch)
+            if self.kernel_folder is None and any(arm.tuned for arm in engine.arms):
+                raise ValueError(f"engine {engine.name} has a tuned arm: set kernel_folder")
+        return self
+
+    def _check_batch(self, engine: EnginePlan, batch: int) -> None:
+        if batch >= self.max_step_tokens:
+            raise ValueError(
+                f"engine {engine.name}: max_step_tokens={self.max_step_tokens} leaves no room for "
+                f"prompts beside a batch of {batch}. Raise it, or measure a smaller batch."
+            )
+        if self.prompt_tokens(engine, batch) < 1:
+            raise ValueError(
+                f"engine {engine.name}, batch {batch}: context_tokens={self.context_tokens} is the "
+                f"mean over {self.timed_steps(engine, batch)} steps, which starts below 1. Raise "
+                "it, or lower rounds or block_steps."
+            )
+
     def timed_steps(self, engine: EnginePlan, batch: int) -> int:
         """Steps that one measurement of a batch takes, untimed ones included."""
         steps = self.block_steps + self.settle_steps
@@ -122,3 +150,12 @@ class BenchPlan(_PlanModel):
         """Prompt length that makes the mean context of the steps the one that was asked for."""
         steps = self.timed_steps(engine, batch) + self.admission_steps(batch)
         return self.context_tokens - steps // 2
+
+    def prefill_step(self) -> tuple[int, int]:
+        """How many prompts one step reads of up to 8192 tokens, and how long each of them is.
+
+        As long as the context, or as the step where the context is longer.
+        """
+        tokens = min(self.max_step_tokens, _PREFILL_STEP_TOKENS)
+        length = min(self.context_tokens, tokens)
+        return min(tokens // length, self.prefill_requests), length

@@ -45,11 +45,11 @@ def test_an_engine_needs_the_pools_of_its_arms():
         EnginePlan(name="e", num_experts=16, arms=(Arm(mode=ServingMode.FULL),), rounds={1: 1})
 
 
-def _plan(engine: EnginePlan, **settings: Any) -> BenchPlan:
+def _plan(*engines: EnginePlan, **settings: Any) -> BenchPlan:
     return BenchPlan(
         model_config_file=Path("config.json"),
         num_experts=16,
-        engines=(engine,),
+        engines=engines,
         block_steps=8,
         settle_steps=2,
         **settings,
@@ -68,11 +68,39 @@ def test_prompts_are_shorter_by_half_of_the_steps():
 
 
 @pytest.mark.parametrize("name", ["decode_steps", "tuned_decode", "long_context"])
-def test_committed_plans_are_valid_and_fit_the_context(name):
-    plan = BenchPlan.model_validate_json((MEASUREMENT_SETTINGS / f"{name}.json").read_text())
-    for engine in plan.engines:
-        assert all(plan.prompt_tokens(engine, batch) > 0 for batch in engine.batches)
-        assert all(not arm.tuned or plan.kernel_folder for arm in engine.arms)
+def test_committed_plans_are_valid(name):
+    BenchPlan.model_validate_json((MEASUREMENT_SETTINGS / f"{name}.json").read_text())
+
+
+ENGINE = EnginePlan(name="e", num_experts=16, rounds={4: 3})
+TUNED = EnginePlan(name="tuned", num_experts=16, arms=(Arm(tuned=True),), rounds={1: 1})
+
+
+@pytest.mark.parametrize(
+    ("engines", "settings", "message"),
+    [
+        ([ENGINE], {"context_tokens": 15}, "batch 4: context_tokens=15 is the mean over 30 steps"),
+        ([ENGINE], {"max_step_tokens": 4}, "max_step_tokens=4 leaves no room"),
+        ([ENGINE, ENGINE], {}, "engines e, e: give each a name"),
+        ([TUNED], {}, "engine tuned has a tuned arm: set kernel_folder"),
+    ],
+)
+def test_what_could_not_be_measured_is_refused_before_an_engine_starts(engines, settings, message):
+    with pytest.raises(ValidationError, match=message):
+        _plan(*engines, **{"context_tokens": 1000, **settings})
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"context_tokens": 1280}, (6, 1280)),
+        ({"context_tokens": 131072}, (1, 8192)),
+        ({"context_tokens": 1280, "max_step_tokens": 1000}, (1, 1000)),
+        ({"context_tokens": 64, "prefill_requests": 32}, (32, 64)),
+    ],
+)
+def test_experts_of_prefill_are_counted_in_one_step_whatever_the_context(settings, expected):
+    assert _plan(ENGINE, **settings).prefill_step() == expected
 
 
 def test_steps_that_read_later_prompts_are_counted():
