@@ -70,8 +70,9 @@ def figure_captions(accuracy: pd.DataFrame, grades: pd.DataFrame) -> dict[str, C
 def _accuracy_caption(accuracy: pd.DataFrame, study: str) -> Caption:
     return Caption(
         "Accuracy by the number of experts kept",
-        "Mean over runs, bars one standard deviation; the dashed line is the full decoder, the "
-        f"band around it one standard deviation. Training-free decoders only. {study}",
+        "Mean over runs, bars one standard deviation, criteria drawn side by side; the dashed "
+        "line is the full decoder, the band around it one standard deviation. Training-free "
+        f"decoders only. {study}",
         "Line plots of accuracy in per cent against experts kept per layer. "
         f"{_by_benchmark(_training_free(accuracy), _range_of_accuracy)}",
     )

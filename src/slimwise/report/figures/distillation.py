@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
 
 from slimwise.core.vocabulary import DecoderId, Distillation
 from slimwise.report.figures.style import (
@@ -26,6 +27,8 @@ _RULE_LABELS = {Distillation.UNIFORM: "s uniform", Distillation.ZERO: "s = 0"}
 _RULE_LINES: dict[str, Any] = {Distillation.UNIFORM: "-", Distillation.ZERO: (0, (3, 1))}
 _WINDOW_SHARE = 0.05
 """Of all steps, averaged in a line."""
+_TICKS = (1, 2, 5)
+"""Of each power of ten."""
 _PANEL_HEIGHT_IN = 1.6
 _SURROUND_HEIGHT_IN = 0.9
 
@@ -69,14 +72,16 @@ def _draw_curve(axes: Axes, steps: pd.Series, values: pd.Series, decoder: Decode
     criterion = NO_CRITERION if is_ablation else decoder.criterion or NO_CRITERION
     colour = CRITERION_COLOURS[criterion]
     window = max(1, round(_WINDOW_SHARE * len(values)))
-    means = values.rolling(window, min_periods=1).mean()
+    means = values.rolling(window, min_periods=1, center=True).mean()
     axes.plot(steps, values, ".", color=colour, markersize=1.5, alpha=0.25)
     axes.plot(steps, means, color=colour, linestyle=_RULE_LINES[decoder.distilled], linewidth=1.2)
 
 
 def _label(figure: Figure, grid: np.ndarray, rules: set[Distillation]) -> None:
     for axes, label in zip(grid[:, 0], _QUANTITIES.values(), strict=True):
-        axes.set_yscale("log")
+        axes.set_yscale("log", subs=[])
+        axes.yaxis.set_major_locator(LogLocator(subs=_TICKS))
+        axes.yaxis.set_major_formatter("{x:g}")
         axes.set_ylabel(f"{label} (nats a token)")
     figure.supxlabel("optimiser step")
     handles = [

@@ -45,7 +45,7 @@ def draw_keep_set_overlap(overlap: pd.DataFrame) -> Figure:
         figure = Figure(figsize=(COLUMN_WIDTH_IN, _HEIGHT_IN), layout="constrained")
         axes = figure.subplots()
         axes.set(xlabel="experts kept per layer (share of all)", ylabel="shared experts (Jaccard)")
-        axes.set_ylim(0, 1.03)
+        axes.set_ylim(-0.03, 1.03)
         if overlap.empty:
             note_instead(axes, _NO_PAIR)
             return figure
@@ -78,7 +78,7 @@ def draw_overlap_by_layer(by_layer: pd.DataFrame) -> Figure:
             axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
             set_panel_title(axes, f"{num_kept:g} of {num_experts} kept", len(counts))
         panels[0].set_ylabel("shared experts (Jaccard)")
-        panels[0].set_ylim(0, 1.03)
+        panels[0].set_ylim(-0.03, 1.03)
         figure.supxlabel("MoE layer")
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=4)

@@ -121,6 +121,13 @@ def test_a_study_of_one_greedy_pruned_decoder_is_drawn(grades, tmp_path):
     assert len(list(tmp_path.iterdir())) == len(figures)
 
 
+def test_equal_accuracies_of_two_criteria_do_not_cover_each_other(accuracy):
+    lines = draw_accuracy_by_num_kept(accuracy.assign(accuracy_mean=0.5)).axes[0].lines
+    places = {line.get_marker(): np.asarray(line.get_xdata())[0] for line in lines}
+    mass, reap = places["o"], places["^"]
+    assert (mass * reap, reap / mass) == pytest.approx((32**2, 2**0.05))
+
+
 def test_deployments_of_one_decoder_are_drawn_apart(grades):
     is_slimwise = (grades["decoder"] == "reap-m32") & (grades["mode"] == "slimwise")
     apart = grades[is_slimwise].assign(deployment="disaggregated")
@@ -187,14 +194,17 @@ def test_length_accuracy_has_a_row_a_criterion_and_an_entry_an_arm(accuracy):
 
 
 def test_training_curves_are_means_over_a_twentieth_of_the_steps(distill_log):
+    log = pd.concat([distill_log, distill_log[:20]])
     decoders = [DecoderId.parse(f"reap-m32-kd_{rule}") for rule in ("zero", "uniform")]
-    figure = draw_distillation({decoder: distill_log for decoder in decoders})
+    figure = draw_distillation({decoder: log for decoder in decoders})
     loss, kl = figure.axes
-    assert loss.get_title() == "REAP 32\nn = 0.012 M, 0.012 M tokens"
+    assert loss.get_title() == "REAP 32\nn = 0.018 M, 0.018 M tokens"
     dots, means = loss.lines[:2]
-    assert np.array_equal(np.asarray(dots.get_ydata()), distill_log["loss"])
-    # A twentieth of 40 steps: the mean of two.
-    assert np.asarray(means.get_ydata())[1] == pytest.approx(distill_log["loss"][:2].mean())
+    assert np.array_equal(np.asarray(dots.get_ydata()), log["loss"])
+    # A twentieth of 60 steps: the step and its two neighbours.
+    assert np.asarray(means.get_ydata())[1] == pytest.approx(log["loss"][:3].mean())
+    figure.draw_without_rendering()
+    assert {"0.05", "0.1", "0.2"} <= {label.get_text() for label in loss.get_yticklabels()}
     assert kl.get_ylabel() == "KL term (nats a token)"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["s uniform", "s = 0"]
 
