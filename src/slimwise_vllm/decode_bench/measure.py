@@ -19,7 +19,6 @@ from typing import Any
 from slimwise.core.skew import expert_scales
 from slimwise.core.traffic import expected_distinct_experts
 from slimwise.core.vocabulary import Phase, Routing, ServingMode
-from slimwise.errors import ConfigError
 from slimwise_vllm.decode_bench.engine import StartedEngine, engine_facts
 from slimwise_vllm.decode_bench.folders import expert_widths, moe_shape, vocabulary_size
 from slimwise_vllm.decode_bench.kernel_choice import KernelChoice
@@ -115,11 +114,6 @@ class EngineMeasurement:
     def _calibrate(self, skew: RouterSkew) -> float:
         """The strength of skew at which a decode step reads the target share of all experts."""
         batch, target = self._plan.skew_target_batch, self._plan.skew_target_share
-        if self._switch.coverage is None:
-            raise ConfigError(
-                f"engine {self._engine.name} needs a skew strength: set skew_strength, or measure "
-                "an engine with a coverage arm before it into the same file."
-            )
         counting = Arm(mode=ServingMode.FULL, coverage=True)
         most_steps = (_CALIBRATION_TRIALS + 1) * self._plan.coverage_steps * 2
         self._switch.to(counting)

@@ -6,7 +6,6 @@ rows are appended, so that a plan can be measured in several calls.
 """
 
 import argparse
-import json
 import logging
 import subprocess
 import sys
@@ -61,24 +60,15 @@ def _measure_apart(name: str, arguments: argparse.Namespace) -> int:
 def _measure_here(plan: BenchPlan, arguments: argparse.Namespace) -> None:
     from slimwise_vllm.decode_bench.engine import start_engine
     from slimwise_vllm.decode_bench.measure import EngineMeasurement
+    from slimwise_vllm.decode_bench.skew_strength import skew_strength
 
     (name,) = arguments.engine
     engine = next(engine for engine in plan.engines if engine.name == name)
     arguments.work.mkdir(parents=True, exist_ok=True)
     writer = RowWriter(arguments.out, arguments.commit, _LONG_COLUMNS)
-    strength = plan.skew_strength
-    if strength is None:
-        strength = _calibrated_strength(arguments.out)
+    strength = skew_strength(plan, engine, arguments.out)
     started = start_engine(plan, engine, arguments.work)
     EngineMeasurement(plan, engine, started, writer.write).measure(strength)
-
-
-def _calibrated_strength(rows: Path) -> float | None:
-    """What an engine before this one found, so that all are skewed alike."""
-    if not rows.is_file():
-        return None
-    read = (json.loads(line) for line in rows.read_text("utf-8").splitlines())
-    return next((row["skew_strength"] for row in read if row["kind"] == "calibration"), None)
 
 
 if __name__ == "__main__":
