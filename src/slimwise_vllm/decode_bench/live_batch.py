@@ -29,7 +29,8 @@ class LiveBatch:
     ) -> None:
         """Add the requests and run until each has its first token; EngineError if not all fit."""
         self._add(batch, prompt_tokens, max_tokens, extra_args)
-        for _ in range(batch + _PATIENCE_STEPS):
+        # Once the first request has ended, the batch cannot become whole.
+        for _ in range(max_tokens + _PATIENCE_STEPS):
             if self._all_decode(batch):
                 return
             self._engine.step()
