@@ -85,10 +85,10 @@ COMMANDS = (
         (Flag("trained", default=_nothing), Flag("out")),
     ),
     Command(
-        "check-selection",
-        "Refuse expert counts that the model cannot keep.",
-        "slimwise.select.check:run",
-        "slimwise.select.config:SelectionConfig",
+        "check-backbone",
+        "Refuse a model that cannot be pruned and distilled as a study asks.",
+        "slimwise.backbone_check:run",
+        "slimwise.config:StudyConfig",
         (Flag("backbone"),),
     ),
     Command(

@@ -13,13 +13,13 @@ from slimwise.artifacts.atomic import atomic_file
 from slimwise.artifacts.chat_row import DATA_FORMATS, folder_files
 from slimwise.backbones.config_keys import context_tokens
 from slimwise.backbones.registry import InspectedCheckpoint, inspect_checkpoint
-from slimwise.backbones.trainable import trainable_family
 from slimwise.calibrate.config import CalibrationConfig
 from slimwise.calibrate.mixture import COMPONENTS
 from slimwise.config import load_study
 from slimwise.core.moe import MoEShape
 from slimwise.core.selection import check_num_kept
 from slimwise.core.vocabulary import Criterion, Distillation, ServingMode
+from slimwise.distill.check import check_distillable
 from slimwise.distill.config import DistillationConfig
 from slimwise.errors import BackboneError, ConfigError
 from slimwise.gpu_lease import visible_gpus
@@ -126,7 +126,7 @@ def _components(chats: Path) -> Sequence[str]:
 
 def _distillation(found: InspectedCheckpoint, choices: Choices, context: int) -> dict[str, Any]:
     try:
-        trainable_family(found.config["model_type"])
+        check_distillable(str(found.config["model_type"]), found.config)
     except BackboneError:
         return {"rules": []}
     return {

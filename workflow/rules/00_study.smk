@@ -2,6 +2,7 @@
 # OUTPUTS: none; the names that the other rule files use.
 import json
 
+from slimwise.backbone_check import check_if_known
 from slimwise.config import load_study, slice_json
 from slimwise.paths import (
     MEASURED_STUDY,
@@ -11,14 +12,11 @@ from slimwise.paths import (
     StudyPaths,
 )
 from slimwise.provenance import code_digest
-from slimwise.select.check import check_if_known
 
 study = load_study(config)
 paths = StudyPaths.of(study.study)
 measured = StudyPaths.of(MEASURED_STUDY)
-check_if_known(
-    study.selection, name=study.backbone.name, backbone=paths.backbone_record
-)
+check_if_known(study, paths.backbone_record)
 # Pruning waits for the full model's score only where the study says what it must be.
 FLOOR = paths.floor_record if study.backbone.accuracy_floors else []
 PRUNED = "{criterion}-m{num_kept}"

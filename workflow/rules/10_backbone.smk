@@ -1,7 +1,7 @@
 # REQUIRED INPUTS: the model that backbone.model names.
 # OUTPUTS: {study}/10_backbone/: backbone.json; accuracy_floor.json once the full model passes;
 #          trained/ where the study trains its own backbone.
-SELECTION = slice_json(study.selection)
+STUDY = slice_json(study)
 
 
 rule train_backbone:
@@ -40,7 +40,7 @@ rule inspect_backbone:
         code=code_digest("slimwise.inspect.run"),
         trained=paths.trained_backbone,
     shell:
-        "slimwise inspect-backbone --config {params.cfg:q} --trained {params.trained} --out {output.backbone} 2> {log} && slimwise check-selection --config {SELECTION:q} --backbone {output.backbone} 2>> {log}"
+        "slimwise inspect-backbone --config {params.cfg:q} --trained {params.trained} --out {output.backbone} 2> {log} && slimwise check-backbone --config {STUDY:q} --backbone {output.backbone} 2>> {log}"
 
 
 rule check_floor:

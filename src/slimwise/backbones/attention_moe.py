@@ -39,6 +39,7 @@ class AttentionMoeBackbone:
     always_renormalises: bool = False
     names: ExpertNames = _USUAL_NAMES
     refuses_float16: bool = False
+    is_distillable: bool = False
     thought_end: str = THOUGHT_END
     chat_form: Callable[[str], ChatParsers | None] = _no_parsers
 

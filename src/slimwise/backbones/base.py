@@ -97,6 +97,11 @@ class Backbone(Protocol):
         ...
 
     @property
+    def is_distillable(self) -> bool:
+        """True if the family has a shared expert that distillation can train another beside."""
+        ...
+
+    @property
     def thought_end(self) -> str:
         """The text that ends a thought of the family's models that think."""
         ...

@@ -31,6 +31,7 @@ class Gemma4MoeBackbone:
 
     model_types = ("gemma4_text", _WRAPPER_TYPE)
     refuses_float16 = False
+    is_distillable = True
     thought_end = "<channel|>"
 
     def shape(self, config: Config) -> MoEShape:

@@ -40,6 +40,7 @@ class Qwen35MoeBackbone:
 
     model_types = ("qwen3_5_moe_text", _WRAPPER_TYPE)
     refuses_float16 = True
+    is_distillable = True
     thought_end = THOUGHT_END
 
     def shape(self, config: Config) -> MoEShape:

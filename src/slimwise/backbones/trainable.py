@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from slimwise.backbones.base import Config
-from slimwise.errors import BackboneError
 
 Values = Mapping[str, Tensor]
 """A router's parameters by name."""
@@ -125,14 +124,8 @@ _BY_MODEL_TYPE: Mapping[str, TrainableFamily] = MappingProxyType(
 
 
 def trainable_family(model_type: str) -> TrainableFamily:
-    """The family of that model_type; BackboneError if it has no shared expert to train beside."""
-    family = _BY_MODEL_TYPE.get(model_type)
-    if family is None:
-        raise BackboneError(
-            f"model_type {model_type!r} cannot be distilled: no shared expert is known for it. "
-            f"Use a model of type {', '.join(_BY_MODEL_TYPE)}, or clear distillation.rules."
-        )
-    return family
+    """The family of that model_type, which a backbone has that is distillable."""
+    return _BY_MODEL_TYPE[model_type]
 
 
 def widened_config(config: Config) -> dict[str, Any]:

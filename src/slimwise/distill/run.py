@@ -15,16 +15,16 @@ from slimwise.artifacts.weight_files import read_weights
 from slimwise.backbones.linear_attention import use_blocked_delta_rule
 from slimwise.backbones.loading import load_causal_model, load_tokenizer
 from slimwise.backbones.registry import read_model_config
-from slimwise.backbones.trainable import trainable_family
 from slimwise.config_digest import config_digest
 from slimwise.core.vocabulary import Distillation
+from slimwise.distill.check import check_distillable
 from slimwise.distill.config import DistillationConfig
 from slimwise.distill.loop import distil
 from slimwise.distill.merge import checkpoint_names, merged_tensors, on_cpu
 from slimwise.distill.record import trained_record
 from slimwise.distill.sources import sequence_source
 from slimwise.distill.student import Student, make_student
-from slimwise.errors import BackboneError, ConfigError
+from slimwise.errors import ConfigError
 from slimwise.processes import Processes, joined_processes, local_devices
 from slimwise.provenance import code_digest, current_provenance
 from slimwise.work_directory import work_directory
@@ -73,14 +73,7 @@ def _check(
             f"split rule '{rule}' is not in the study: distillation.rules has "
             f"{', '.join(config.rules) or 'none'}. Add it there, or ask for one of these."
         )
-    trainable_family(record.model_type)
-    quantised = read_model_config(record.model).get("quantization_config")
-    if quantised:
-        raise BackboneError(
-            f"{record.name} is quantised ({quantised.get('quant_method')}): trained weights would "
-            "lie under the scales of its own. Distil the model as it was before, or clear "
-            "distillation.rules."
-        )
+    check_distillable(record.name, read_model_config(record.model))
     check_chosen_for(chosen, record)
     check_unchanged(record)
 

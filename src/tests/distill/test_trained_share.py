@@ -30,3 +30,10 @@ def test_trained_share_of_the_whole_unpruned_model(published, percent):
         student = make_student(model, keep_set, GateRule(GateActivation.SOFTMAX, True))
     trained = sum(parameter.numel() for parameter in student.trained().values())
     assert 100 * trained / num_parameters == pytest.approx(percent, abs=5e-5)
+
+
+@pytest.mark.parametrize("wrapper", ["qwen3_5_moe", "gemma4"])
+def test_every_model_type_of_a_distillable_family_has_modules_to_train(wrapper):
+    backbone = backbone_for(wrapper)
+    assert backbone.is_distillable
+    assert len({trainable_family(each).shared_width_key for each in backbone.model_types}) == 1

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 _STAND_IN = """#!/usr/bin/env bash
 set -eu
 stage=$1
-[ "$stage" != check-selection ] || exit 0
+[ "$stage" != check-backbone ] || exit 0
 while [ "$1" != --out ]; do shift; done
 out=$2
 case $stage in
