@@ -1,5 +1,6 @@
-"""Whether numbers can be weights: finite, and above 0 where they are scales."""
+"""Whether numbers can be weights: finite, and above 0 where they are quantisation scales."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -10,7 +11,10 @@ from slimwise.artifacts.weight_files import WeightEntry
 from slimwise.errors import CheckpointError
 from slimwise.export.direct_io import chunk_buffer, read_chunks
 
-_SCALE_ENDINGS = ("_scale", "_scale_inv")
+_SCALE = re.compile(
+    r"(.*\.)?(\w+_proj|(weight|input)(_global)?|output|act(ivation)?|[qkv])_scale(_inv)?"
+)
+"""Beside a weight that is quantised; families have trained scales of other names, of any sign."""
 _BYTES_AT_ONCE = 2**18
 """What stays in a core's own cache while it is looked at."""
 
@@ -46,23 +50,26 @@ def check_all_values(entries: Iterable[WeightEntry]) -> None:
 
 
 def check_values(entry: WeightEntry, chunk: memoryview) -> None:
-    """Raise CheckpointError if a chunk of the tensor holds a NaN, infinity, or scale not > 0."""
+    """Raise CheckpointError if a chunk of the tensor holds a NaN, infinity, or scale not > 0.
+
+    A scale is one of quantisation.
+    """
     floats = _FLOATS.get(entry.dtype)
     if floats is None or not chunk:
         return
+    is_scale = _SCALE.fullmatch(entry.name) is not None
     for begin in range(0, len(chunk), _BYTES_AT_ONCE):
         bits = np.frombuffer(chunk[begin : begin + _BYTES_AT_ONCE], floats.unsigned)
-        _check_bits(entry, bits, floats)
+        _check_bits(entry, bits, floats, is_scale)
 
 
-def _check_bits(entry: WeightEntry, bits: np.ndarray, floats: _Floats) -> None:
+def _check_bits(entry: WeightEntry, bits: np.ndarray, floats: _Floats, is_scale: bool) -> None:
     mask = floats.unsigned(floats.not_finite)
     if (bits & mask).max() == mask:
         raise CheckpointError(
             f"{entry.path}: {entry.name} holds values that are not finite. Fetch the checkpoint "
             "again, or mend whatever wrote it."
         )
-    is_scale = entry.name.endswith(_SCALE_ENDINGS)
     if is_scale and not (int(bits.min()) in floats.positive and int(bits.max()) in floats.positive):
         raise CheckpointError(
             f"{entry.path}: {entry.name} holds scales that are not > 0. Fetch the checkpoint again."

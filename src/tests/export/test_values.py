@@ -58,6 +58,26 @@ def test_exactly_finite_weights_and_positive_scales_pass(kind, dtype):
         assert _is_refused(torch.stack([values[1], value]), kind, "weight_scale")
 
 
+@pytest.mark.parametrize(
+    ("name", "is_of_quantisation"),
+    [
+        ("model.layers.0.mlp.experts.7.up_proj.weight_scale_inv", True),
+        ("model.layers.0.mlp.experts.gate_up_proj_scale_inv", True),
+        ("model.layers.0.mlp.experts.7.up_proj.weight_global_scale", True),
+        ("model.layers.0.self_attn.q_proj.input_scale", True),
+        ("model.layers.0.self_attn.k_scale", True),
+        ("model.layers.0.router.per_expert_scale", False),
+        ("model.layers.0.router.scale", False),
+        ("model.audio_tower.layers.0.self_attn.per_dim_scale", False),
+        ("model.vision_tower.std_scale", False),
+    ],
+)
+def test_trained_scales_may_have_any_sign(name, is_of_quantisation):
+    """Gemma 4's audio tower begins with scales of 0."""
+    for value in (0.0, -1.0):
+        assert _is_refused(torch.tensor([1.0, value]), "F32", name) is is_of_quantisation
+
+
 def test_one_bad_value_is_found_wherever_it_lies():
     values = torch.ones(2**19, dtype=torch.bfloat16)
     for place, bad in itertools.product((0, 2**17 - 1, 2**17, 2**19 - 1), (torch.nan, torch.inf)):
