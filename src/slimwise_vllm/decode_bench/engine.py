@@ -14,6 +14,7 @@ from slimwise_vllm.decode_bench.folders import (
     write_model_folder,
     write_popular_keep_set,
 )
+from slimwise_vllm.decode_bench.kernel_choice import TUNED_FOLDER
 from slimwise_vllm.decode_bench.plan import BenchPlan, EnginePlan
 
 _ENVIRONMENT = {
@@ -49,6 +50,8 @@ class StartedEngine:
 def start_engine(plan: BenchPlan, engine: EnginePlan, work: Path) -> StartedEngine:
     """The engine of the plan, with random weights in a folder below work."""
     os.environ.update(_ENVIRONMENT)
+    # The graphs that vLLM captures when it starts are those of arms that are not tuned.
+    os.environ.pop(TUNED_FOLDER, None)
     started = time.perf_counter()
     import vllm
 

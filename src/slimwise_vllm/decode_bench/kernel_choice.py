@@ -9,7 +9,7 @@ from pathlib import Path
 from slimwise.core.vocabulary import MoeKernels
 from slimwise.errors import ConfigError
 
-_FOLDER = "VLLM_TUNED_CONFIG_FOLDER"
+TUNED_FOLDER = "VLLM_TUNED_CONFIG_FOLDER"
 
 
 class KernelChoice:
@@ -42,9 +42,9 @@ class KernelChoice:
 
         # A started engine keeps the environment that it found.
         envs.disable_envs_cache()
-        os.environ.pop(_FOLDER, None)
+        os.environ.pop(TUNED_FOLDER, None)
         if folder is not None:
-            os.environ[_FOLDER] = str(folder)
+            os.environ[TUNED_FOLDER] = str(folder)
         envs.enable_envs_cache()
         get_moe_configs.cache_clear()
 
