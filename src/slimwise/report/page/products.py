@@ -42,9 +42,10 @@ class Products:
         return read_table_cells(self._whole(self.paths.table(name)))
 
     def notes(self, name: str) -> tuple[str, ...]:
-        """What the table's Markdown twin says beside its cells."""
-        lines = self._whole(self.paths.table(name, "md")).read_text(encoding="utf-8").splitlines()
-        return tuple(line for line in lines if line and not line.startswith(("|", "#", "**")))
+        """What the table's Markdown twin says below its cells, but for who measured them."""
+        text = self._whole(self.paths.table(name, "md")).read_text(encoding="utf-8")
+        below = text[text.rfind("\n|") + 1 :].splitlines()
+        return tuple(line for line in below if line and not line.startswith(("|", "Commit ")))
 
     def figures(self) -> dict[str, tuple[Caption, Path]]:
         """Caption and image of every figure by name, in the order of the captions."""

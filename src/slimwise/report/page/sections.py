@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from slimwise.report.labels import CRITERION_LABELS
+from slimwise.report.labels import CRITERION_LABELS, benchmark_label
 from slimwise.report.page.figures import PageFigure, page_figure
 from slimwise.report.page.origins import Verdicts, overlap_origin, row_origin
 from slimwise.report.page.paper import table_beside_paper
 from slimwise.report.page.products import Products
 from slimwise.report.page.tables import PageTable, paper_table, plain_table
+from slimwise.report.selection import reported
 from slimwise.report.tables.columns import (
     COMPARISON_COLUMNS,
     OVERLAP_COLUMNS,
@@ -60,7 +61,34 @@ _TABLES = {
     "prefill_throughput": "Prefill throughput",
     "accuracy_and_throughput": "Accuracy and decode throughput",
 }
+_SWEPT = ("backbone", "engine", "deployment", "mode", "num_kept", "weights")
+_SHOWN = {
+    "throughput": (
+        *_SWEPT,
+        "batch_offered",
+        "batch_running",
+        "step_ms",
+        "tokens_per_s_per_user",
+        "tokens_per_s_per_gpu",
+        "ttft_ms",
+        "tpot_ms",
+        "faults",
+        "prompt_tokens",
+        "output_tokens",
+        "vllm",
+    ),
+    "ratio_at_target": (
+        *(name for name in _SWEPT if name != "mode"),
+        "full_tokens_per_s_per_gpu",
+        "tokens_per_s_per_gpu",
+        "ratio",
+        "paper_ratio",
+    ),
+    "prefill_throughput": (*_SWEPT, "prefill_tokens_per_s", "prompt_tokens", "vllm"),
+}
+"""Columns of tables that are too wide for a page; the others are in the file."""
 _FURTHER = "Further figures"
+_JOBS_NOTE = "Seconds of all jobs of a stage together; jobs run side by side where cores allow."
 
 
 @dataclass(frozen=True)
@@ -103,13 +131,23 @@ def _tables(products: Products, verdicts: Verdicts, name: str) -> Iterator[PageT
     elif name == "keep_set_overlap":
         yield from _overlaps(products)
     elif name in _TABLES and products.has_table(name):
-        cells = products.table_cells(name)
-        path = products.paths.table(name)
-        origins = [row_origin(path, row) for row in cells.to_dict("records")]
-        report = products.record.configuration["report"]
-        title = _TABLES[name].format(target=report["target_tokens_per_s_per_user"])
-        if not cells.empty:
-            yield plain_table(f"table-{name}", title, cells, origins, products.notes(name))
+        yield from _table_of_file(products, name)
+
+
+def _table_of_file(products: Products, name: str) -> Iterator[PageTable]:
+    """The columns of the table that the page has room for, of the decoding that it reports."""
+    cells = products.table_cells(name)
+    cells = reported(cells) if "decoding" in cells else cells
+    if cells.empty:
+        return
+    path = products.paths.table(name)
+    origins = [row_origin(path, row) for row in cells.to_dict("records")]
+    shown = cells[list(_SHOWN.get(name, cells))].replace({"criterion": CRITERION_LABELS})
+    if "benchmark" in shown:
+        shown["benchmark"] = shown["benchmark"].map(benchmark_label)
+    report = products.record.configuration["report"]
+    title = _TABLES[name].format(target=report["target_tokens_per_s_per_user"])
+    yield plain_table(f"table-{name}", title, shown, origins, products.notes(name))
 
 
 def _overlaps(products: Products) -> Iterator[PageTable]:
@@ -129,4 +167,5 @@ def _stage_times(products: Products) -> PageTable:
     cells = pd.DataFrame({"jobs": seconds.size(), "seconds": seconds.sum().round(1)})
     origin = row_origin(products.paths.table("stage_times"), times.iloc[0].to_dict())
     text = cells.reset_index().astype(str)
-    return plain_table("table-stage_times", "Seconds by stage", text, [origin] * len(text))
+    title, origins = "Seconds by stage", [origin] * len(text)
+    return plain_table("table-stage_times", title, text, origins, (_JOBS_NOTE,))

@@ -119,7 +119,8 @@ def _cell(text: str) -> Cell:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    """A column's name, such as "tokens/s/GPU"."""
+    return name.replace("_per_", "/").replace("_", " ").replace("/gpu", "/GPU")
 
 
 def _is_number_or_empty(text: str) -> bool:

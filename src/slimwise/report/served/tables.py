@@ -31,8 +31,8 @@ _NOTES = {
     "throughput": f"{_SERVED} {SERVED_WEIGHTS} A row with faults is in no ratio and no figure.",
     "ratio_at_target": (
         "Throughput of a GPU over the full model's, where a user gets the target, interpolated "
-        "linearly in the two rates between the two neighbouring points shown (batch: "
-        f"tokens/s/user, tokens/s/GPU). {_SERVED} {SERVED_WEIGHTS}"
+        "linearly in the two rates between the two neighbouring loads (batch: tokens/s/user, "
+        f"tokens/s/GPU). {_SERVED} {SERVED_WEIGHTS}"
     ),
     "prefill_throughput": f"{SERVED_PREFILL} {SERVED_WEIGHTS}",
     "accuracy_and_throughput": (

@@ -13,6 +13,7 @@ from slimwise.report.page.origins import Source, Verdicts
 from slimwise.report.page.paper import table_beside_paper
 from slimwise.report.page.run import write_report
 from slimwise.report.page.tables import plain_table
+from slimwise.report.served.columns import SWEPT_COLUMNS, TRADE_OFF_COLUMNS
 from slimwise.report.tables.columns import ACCURACY_COLUMNS, COMPARISON_COLUMNS
 
 from ..conftest import PROVENANCE
@@ -96,6 +97,31 @@ def test_a_table_of_another_stage_brings_its_note_and_its_origin(finished):
     assert "Counted in decode." in text
     assert '<a href="../80_tables/coverage.csv">' in text
     assert "<dd><code>def5678</code></dd>" in text
+
+
+def test_a_file_of_many_columns_is_shown_in_few_and_in_the_words_of_the_page(finished):
+    same = dict.fromkeys(TRADE_OFF_COLUMNS, "x") | {"benchmark": "mini_maths"}
+    uses = (("none", "sampled"), ("reap", "sampled"), ("reap", "greedy"))
+    rows = [same | {"criterion": criterion, "decoding": how} for criterion, how in uses]
+    both = _shown_table(finished, "accuracy_and_throughput", rows, TRADE_OFF_COLUMNS)
+    assert [">full<" in both, ">REAP<" in both, "greedy" in both] == [True, True, False]
+    assert "benchmark: mini maths" in both
+    loads = [dict.fromkeys(SWEPT_COLUMNS, "x") | {"tokens_per_s_per_gpu": rate} for rate in (1, 2)]
+    swept = _shown_table(finished, "throughput", loads, SWEPT_COLUMNS)
+    assert ">tokens/s/GPU</button>" in swept
+    assert "kv cache" not in swept
+    assert re.findall(r'class="notes">(?!backbone)(.*)<', swept) == ["Rates are means."]
+
+
+def _shown_table(paths, name, rows, columns) -> str:
+    """The part of the page that shows a table of these rows, of which others say more."""
+    frame = pd.DataFrame(rows).assign(commit="abc1234", date=PROVENANCE.date, hardware="CPU")
+    twin = "At 50.\n\n| a |\n| --- |\n| 1 |\n\nCommit abc1234; CPU.\n"
+    write_table(paths.table(name), frame, columns, digits=6, twin=twin, note="Rates are means.")
+    record_products(paths)
+    write_report(paths.root, paper=PAPER, out=paths.report)
+    text = paths.report.read_text(encoding="utf-8")
+    return text.partition(f'id="table-{name}"')[2].partition('<div class="table"')[0]
 
 
 def test_a_table_that_was_changed_is_refused(finished):
