@@ -113,7 +113,12 @@ def _mode(decoder: DecoderId, placement: Placement) -> ServingMode:
 def running(
     swept: Swept, serving: ServingConfig, layout: DisaggregationConfig, logs: Path
 ) -> Iterator[RunningDeployment]:
-    """The deployment's servers, healthy for as long as the block runs."""
+    """The deployment's servers, healthy for as long as the block runs.
+
+    They read every prompt, though points repeat each other's, unless serving.extra_args say else.
+    """
+    arguments = ("--no-enable-prefix-caching", *serving.extra_args)
+    serving = serving.model_copy(update={"extra_args": arguments})
     if swept.decode is None:
         with serve_colocated(swept.model, serving, logs / "server.log") as deployment:
             yield deployment

@@ -1,3 +1,4 @@
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,26 @@ def test_a_checkpoint_that_changed_is_not_swept(changed, monkeypatch, tmp_path):
     swept = _swept("reap-m32", changed)
     with pytest.raises(ArtifactError, match=r"model\.safetensors has changed"):
         running(swept, serving, DisaggregationConfig(), tmp_path).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("name", "starts"),
+    [("full", "serve_colocated"), ("full-disaggregated", "serve_disaggregated")],
+)
+def test_servers_read_prompts_that_they_have_read_before(monkeypatch, tmp_path, name, starts):
+    started = []
+
+    @contextmanager
+    def serve(*given):
+        (serving,) = [each for each in given if isinstance(each, ServingConfig)]
+        started.append(serving.extra_args)
+        yield
+
+    monkeypatch.setattr(f"slimwise.sweep.deployments.{starts}", serve)
+    serving = ServingConfig(max_model_len_tokens=64, extra_args=("--enable-prefix-caching",))
+    with running(_swept(name), serving, DisaggregationConfig(), tmp_path):
+        # vLLM takes the last one.
+        assert started == [("--no-enable-prefix-caching", "--enable-prefix-caching")]
 
 
 @pytest.mark.parametrize("name", ["full-colocated", "reap-32", "reap-m32-apart"])
