@@ -47,13 +47,24 @@ def run(
         folder = whole / config.name
         swept = _swept(config, folder)
         setup = Setup(_serving(config, swept), config.disaggregation, folder, endpoint)
-        ladder = {"concurrency": (), "prefill_requests": 0}
-        identity = config_digest(
-            config.model_copy(update={"arms": (), "load": config.load.model_copy(update=ladder)}),
-            *map(code_digest, _CODE),
-        )
-        wanted = list(points(config.load, swept, identity))
+        wanted = list(points(config.load, swept, _identity(config)))
         measure(wanted, swept, setup, PointLog(out, commit))
+
+
+def _identity(config: DeploymentConfig) -> str:
+    """Digest of all that shapes a point beside its arm and its place on the ladder."""
+    shared = {
+        "arms": (),
+        "load": config.load.without_ladder(),
+        "serving": config.serving.without_waiting(),
+        "disaggregation": config.disaggregation.without_places(),
+    }
+    files = [kept for kept in config.pools.values() if isinstance(kept, Path)]
+    return config_digest(
+        config.model_copy(update=shared),
+        *(path.read_text("utf-8") for path in files),
+        *map(code_digest, _CODE),
+    )
 
 
 def _serving(config: DeploymentConfig, swept: Swept) -> ServingConfig:

@@ -37,6 +37,10 @@ class LoadConfig(StageConfig):
     )
     seed: int = Field(default=0, ge=0, description="Seed of the random prompts.")
 
+    def without_ladder(self) -> "LoadConfig":
+        """The slice that says what a point asks, whichever others are measured."""
+        return self.by_default("concurrency", "prefill_requests")
+
 
 class Placement(StrEnum):
     """What a decoder is served from; the end of its name where not from a checkpoint alone."""

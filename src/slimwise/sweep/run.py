@@ -63,7 +63,7 @@ def _identity(
     settings are what the servers are started with.
     """
     return config_digest(
-        config.model_copy(update={"concurrency": (), "prefill_requests": 0}),
+        config.without_ladder(),
         *(each.model_dump_json() for each in settings),
         record.digest,
         *(path.read_text("utf-8") for path in files),
