@@ -12,6 +12,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from slimwise.errors import ConfigError
+from slimwise.resources import GPUS_VARIABLE
 
 Item = TypeVar("Item")
 
@@ -72,10 +73,12 @@ def joined_processes(device: torch.device) -> Iterator[Processes]:
 def local_devices(kind: str, count: int = 1) -> tuple[torch.device, ...]:
     """Where this process computes: on its own GPUs of those that are visible, or on the CPU.
 
-    kind is auto, cpu or cuda. ConfigError if too few GPUs are visible.
+    kind is auto, cpu or cuda; auto is the CPU only of a host that was not said to have GPUs.
+    ConfigError if too few GPUs are visible.
     """
     num_visible = torch.cuda.device_count()
-    if kind == "cpu" or (kind == "auto" and num_visible == 0):
+    is_gpu_host = num_visible > 0 or GPUS_VARIABLE in os.environ
+    if kind == "cpu" or (kind == "auto" and not is_gpu_host):
         return (torch.device("cpu"),)
     first = int(os.environ.get("LOCAL_RANK", "0")) * count
     if first + count > num_visible:

@@ -6,6 +6,9 @@ from pydantic import Field, model_validator
 
 from slimwise.stage_config import StageConfig
 
+GPUS_VARIABLE = "SLIMWISE_GPUS"
+"""GPUs that a host was said to have, for processes whose device is auto; not set if none."""
+
 # Hosts of a SLURM job meet at one of 10,000 ports, below those that the kernel hands out.
 _FIRST_PORT = 20_000
 # Seconds that hosts wait for each other, where somebody starts them one by one.
@@ -91,6 +94,10 @@ class ResourceConfig(StageConfig):
 
         A process on each share of a host's GPUs, one a host on CPU, of that many threads.
         """
+        starter = self._starter(num_threads, gpus_per_process)
+        return f"{GPUS_VARIABLE}={self.gpus} {starter}" if self.gpus else starter
+
+    def _starter(self, num_threads: int, gpus_per_process: int) -> str:
         num_processes = max(self.gpus // gpus_per_process, 1)
         if self.hosts == 1 and num_processes == 1:
             return "slimwise"

@@ -261,9 +261,11 @@ def changed(exported) -> Path:
 @pytest.fixture
 def starts() -> Mapping[str, Callable[[Sequence[str]], None]]:
     """Ways to run a command: as one process, as two of a host, as one on each of two hosts."""
+    # On CPU: processes that are told of their GPUs would refuse to start without them.
+    _, processes = ResourceConfig(gpus=2).launcher(1).split(maxsplit=1)
     return {
         "alone": partial(_start, [""]),
-        "processes": partial(_start, [ResourceConfig(gpus=2).launcher(1)]),
+        "processes": partial(_start, [processes]),
         "hosts": _on_two_hosts,
     }
 

@@ -42,9 +42,9 @@ def test_a_job_on_several_hosts_asks_for_the_gpus_of_each():
     ("gpus", "gpus_per_process", "launcher"),
     [
         (0, 1, "slimwise"),
-        (1, 1, "slimwise"),
-        (4, 4, "slimwise"),
-        (4, 2, "torchrun --nproc-per-node 2 --no-python --standalone slimwise"),
+        (1, 1, "SLIMWISE_GPUS=1 slimwise"),
+        (4, 4, "SLIMWISE_GPUS=4 slimwise"),
+        (4, 2, "SLIMWISE_GPUS=4 torchrun --nproc-per-node 2 --no-python --standalone slimwise"),
     ],
 )
 def test_one_host_starts_a_process_for_each_share_of_its_gpus(gpus, gpus_per_process, launcher):
@@ -53,7 +53,9 @@ def test_one_host_starts_a_process_for_each_share_of_its_gpus(gpus, gpus_per_pro
 
 def test_several_hosts_meet_where_the_configuration_says():
     launcher = ResourceConfig(gpus=4, hosts=2, rendezvous="node7:29400").launcher(1)
-    assert launcher.startswith("torchrun --nproc-per-node 4 --no-python --nnodes 2 ")
+    assert launcher.startswith(
+        "SLIMWISE_GPUS=4 torchrun --nproc-per-node 4 --no-python --nnodes 2 "
+    )
     assert launcher.endswith(" --rdzv-endpoint node7:29400 slimwise")
 
 

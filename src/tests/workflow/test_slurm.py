@@ -100,7 +100,9 @@ def site(cluster: SlurmCluster, tmp_path: Path) -> Site:
 
 
 def test_the_smoke_study_runs_as_jobs_that_ask_for_what_they_need(site):
-    site.run({"resources": {"gpus": 1, "model_memory_mb": 3000, "record_memory_mb": 1000}})
+    on_cpu = {"device": "cpu"}  # its GPUs are plain files
+    resources = {"gpus": 1, "model_memory_mb": 3000, "record_memory_mb": 1000}
+    site.run({"calibration": on_cpu, "distillation": on_cpu, "resources": resources})
     assert site.paths.study_record.exists()
     jobs = _jobs(site.cluster)
     _write(jobs.assign(slurm=site.cluster.run("scontrol", "--version").split()[-1]))
