@@ -73,8 +73,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _says_where_jobs_run(words: list[str]) -> bool:
     """Whether the words name cores or jobs, or a profile that does."""
-    names = ("--cores", "--jobs", "-c", "-j", "--profile")
-    return any(word.startswith(names) for word in words)
+    names = ("--cores", "--jobs", "--profile")
+    return any(word.partition("=")[0] in names or word.startswith(("-c", "-j")) for word in words)
 
 
 def _ensure_environment(accelerator: str) -> None:

@@ -91,7 +91,9 @@ def test_a_killed_run_leaves_nothing_locked(launch):
     [
         ([], ["--cores", "all"]),
         (["--configfile", "config/smoke.yaml"], ["--cores", "all"]),
+        (["--jobscript", "job.sh"], ["--cores", "all"]),
         (["-c2"], []),
+        (["--jobs=2"], []),
         (["--profile", "workflow/profiles/slurm"], []),
     ],
 )
