@@ -66,7 +66,7 @@ def measured_captions(throughput: pd.DataFrame, ratios: pd.DataFrame) -> dict[st
         ),
         "split_rules": Caption(
             "Uniform split points against s = 0",
-            "The miniature in slimwise mode, by pool, steps of training, seeds and decoding. Above, "
+            "The miniature in slimwise mode, by pool, steps of training and decoding. Above, "
             "accuracy, bars one standard deviation over seeds; below, uniform minus s = 0 of the "
             "same seed, bars its 95 % interval over three seeds.",
             f"Dot plots of accuracy and its difference by benchmark. {_SEE}",
