@@ -31,9 +31,20 @@ class Sample:
     num_running: float
     generated_tokens: float
     prompt_tokens: float
+    """Of prompts that were read to their end."""
+    num_answering: float
+    """Requests that have their first token and not their last."""
     num_preemptions: float
     cache_share: float
     """The largest share of a server's KV cache in use, not a sum."""
+
+    @property
+    def num_reading(self) -> float:
+        """Requests whose prompts are read, in more than one step where they are long.
+
+        Requests that were given up before all samples add the same number to each.
+        """
+        return self.num_running - self.num_answering
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,8 @@ def steady_part(samples: Sequence[Sample]) -> Steady:
     whole = _WHOLE_SHARE * max((sample.num_running for sample in samples), default=0.0)
     batch_s = tokens = seconds = 0.0
     for earlier, later in pairwise(samples):
-        prefills = later.prompt_tokens > earlier.prompt_tokens
+        reads = max(earlier.num_reading, later.num_reading) > samples[0].num_reading
+        prefills = reads or later.prompt_tokens > earlier.prompt_tokens
         if not prefills and min(earlier.num_running, later.num_running) >= whole > 0:
             taken = later.time_s - earlier.time_s
             seconds += taken
@@ -98,6 +110,7 @@ def _sample(decode_urls: Sequence[str]) -> Sample:
         num_running=total("num_requests_running"),
         generated_tokens=total("generation_tokens_total"),
         prompt_tokens=total("prompt_tokens_total"),
+        num_answering=total("time_to_first_token_seconds_count") - total("request_success_total"),
         num_preemptions=total("num_preemptions_total"),
         cache_share=max(scrape.total("vllm:kv_cache_usage_perc") for scrape in scrapes),
     )

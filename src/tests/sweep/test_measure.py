@@ -30,6 +30,10 @@ vllm:num_requests_running {running}
 vllm:generation_tokens_total {generated}
 # TYPE vllm:prompt_tokens counter
 vllm:prompt_tokens_total 10
+# TYPE vllm:time_to_first_token_seconds histogram
+vllm:time_to_first_token_seconds_count {first_tokens}
+# TYPE vllm:request_success counter
+vllm:request_success_total 5
 # TYPE vllm:num_preemptions counter
 vllm:num_preemptions_total 0
 # TYPE vllm:kv_cache_usage_perc gauge
@@ -52,7 +56,9 @@ class _Decoder:
 
     def metrics(self) -> str:
         self.run(self.running)
-        return _METRICS.format(running=self.running, generated=self.generated)
+        return _METRICS.format(
+            running=self.running, generated=self.generated, first_tokens=5 + self.running
+        )
 
 
 class _Bench:

@@ -4,9 +4,12 @@ from slimwise.errors import EngineError
 from slimwise.sweep.steady import Sample, steady_part
 
 
-def _samples(*rows: tuple[float, float, float, float]) -> list[Sample]:
-    """Samples from (time, running, generated, prompts)."""
-    return [Sample(*row, num_preemptions=0, cache_share=0) for row in rows]
+def _samples(*rows: tuple[float, float, float, float], reading: int = 0) -> list[Sample]:
+    """Samples from (time, running, generated, prompts), with as many whose prompt is being read."""
+    return [
+        Sample(*row, num_answering=row[1] - reading, num_preemptions=0, cache_share=0)
+        for row in rows
+    ]
 
 
 def test_only_intervals_with_the_whole_batch_and_no_prefill_count():
@@ -23,6 +26,18 @@ def test_only_intervals_with_the_whole_batch_and_no_prefill_count():
     assert found.seconds == 3.0
     assert found.batch == 20
     assert found.tokens_per_s == pytest.approx(320 / 3)
+
+
+@pytest.mark.parametrize("given_up", [0, 3, -3])
+def test_steps_that_read_a_part_of_a_long_prompt_do_not_count(given_up):
+    found = steady_part(
+        [
+            *_samples((0, 0, 0, 0), reading=given_up),
+            *_samples((1, 20, 10, 900), (2, 20, 29, 900), (3, 20, 48, 900), reading=given_up + 1),
+            *_samples((4, 20, 60, 1000), (5, 20, 260, 1000), reading=given_up),
+        ]
+    )
+    assert (found.seconds, found.tokens_per_s) == (1, 200)
 
 
 def test_a_batch_that_shrinks_by_less_than_a_tenth_is_still_whole():
