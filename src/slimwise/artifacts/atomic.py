@@ -1,5 +1,10 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all, also where the machine ends meanwhile.
 
+That costs 1 to 10 ms a file: a study's are some hundreds. Exported weights pass by the cache, so
+that nearly all of them are on the disk already.
+"""
+
+import errno
 import os
 import shutil
 from collections.abc import Generator
@@ -19,7 +24,7 @@ def atomic_file(path: Path) -> Generator[Path, None, None]:
     _prepare_parent(path)
     try:
         yield temporary
-        temporary.replace(path)
+        _put(temporary, path)
     except OSError as failure:
         raise _not_writable(path, failure) from failure
     finally:
@@ -39,13 +44,33 @@ def atomic_directory(path: Path) -> Generator[Path, None, None]:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
         yield temporary
+        for inner in temporary.rglob("*"):
+            _sync(inner)
         if path.exists():
             shutil.rmtree(path)
-        temporary.replace(path)
+        _put(temporary, path)
     except OSError as failure:
         raise _not_writable(path, failure) from failure
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _put(temporary: Path, path: Path) -> None:
+    _sync(temporary)
+    temporary.replace(path)
+    _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    """Return once the file's bytes, or the folder's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as failure:
+        if failure.errno != errno.EINVAL:  # of a file system that cannot, as some with folders
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def _prepare_parent(path: Path) -> None:

@@ -1,4 +1,7 @@
+import errno
 import os
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +47,52 @@ def test_directory_survives_a_failed_block(tmp_path):
         raise KeyError
     assert os.listdir(path) == ["old"]
     assert os.listdir(tmp_path) == ["checkpoint"]
+
+
+@pytest.fixture
+def synced(monkeypatch) -> list[str]:
+    """Names of the files and folders that were put on the disk, and what was renamed, in turn."""
+    seen: list[str] = []
+    rename = Path.replace
+
+    def fsync(descriptor: int) -> None:
+        seen.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+
+    def replace(path: Path, target: Path) -> Path:
+        seen.append(f"{path.name} -> {target.name}")
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
+    return seen
+
+
+def test_what_appears_is_on_the_disk_by_then(tmp_path, synced):
+    with atomic_file(tmp_path / "record.json") as temporary:
+        temporary.touch()
+    name = temporary.name
+    assert synced == [name, f"{name} -> record.json", tmp_path.name]
+    synced.clear()
+    with atomic_directory(tmp_path / "model") as temporary:
+        (temporary / "inner").mkdir()
+        (temporary / "inner" / "weights").touch()
+    name = temporary.name
+    assert set(synced[:2]) == {"inner", "weights"}
+    assert synced[2:] == [name, f"{name} -> model", tmp_path.name]
+
+
+@pytest.mark.parametrize(("number", "is_told"), [(errno.EINVAL, False), (errno.EIO, True)])
+def test_a_disk_that_fails_is_told_and_one_that_cannot_wait_is_not(
+    tmp_path, monkeypatch, number, is_told
+):
+    def fsync(descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    expected = pytest.raises(ArtifactError, match="record") if is_told else nullcontext()
+    with expected, atomic_file(tmp_path / "record.json") as temporary:
+        temporary.touch()
+    assert (tmp_path / "record.json").exists() is not is_told
 
 
 @pytest.mark.parametrize("context", [atomic_file, atomic_directory])
