@@ -142,11 +142,14 @@ def _decode_speed(
 
 
 def _server_facts(deployment: RunningDeployment, serving: ServingConfig) -> dict[str, Any]:
-    """Versions, capacity and kernels of the first decode server, and the GPUs of all of them."""
+    """Versions, capacity and kernels of the first decode server, and the GPUs of all of them.
+
+    EngineError if that is no vLLM server.
+    """
     url = deployment.decode_urls[0]
+    cache = read_metrics(url).labels(_CACHE_INFO)
     with urllib.request.urlopen(f"{url}/version", timeout=_TIMEOUT_S) as reply:
         version = json.load(reply)["version"]
-    cache = read_metrics(url).labels(_CACHE_INFO)
     return {
         "vllm": version,
         "gpus": serving.gpus * len(deployment.decode_urls),

@@ -108,7 +108,9 @@ def run(decoder, monkeypatch, tmp_path):
     """Measures all points into one file, and says which were asked."""
     played, url = decoder
 
-    def measured(dies_at: int | None = None, load: LoadConfig = LOAD) -> list[int]:
+    def measured(
+        dies_at: int | None = None, load: LoadConfig = LOAD, endpoint: str = url
+    ) -> list[int]:
         bench = _Bench(played, dies_at)
 
         @contextmanager
@@ -117,7 +119,7 @@ def run(decoder, monkeypatch, tmp_path):
 
         monkeypatch.setattr(measuring, "running_bench", running_bench)
         serving = ServingConfig(max_model_len_tokens=128)
-        setup = Setup(serving, DisaggregationConfig(), tmp_path, endpoint=url)
+        setup = Setup(serving, DisaggregationConfig(), tmp_path, endpoint)
         wanted = list(points(load, SWEPT, "identity"))
         measure(wanted, SWEPT, setup, PointLog(tmp_path / "rows.jsonl"))
         return bench.measured
@@ -148,6 +150,11 @@ def test_a_sweep_that_fails_goes_on_where_it_failed(run, tmp_path):
     assert run() == [4]
     assert run() == []
     assert [row["batch_offered"] for row in _rows(tmp_path)] == [2, 4]
+
+
+def test_an_endpoint_where_nothing_answers_is_refused(run):
+    with pytest.raises(EngineError, match="metrics cannot be read"):
+        run(endpoint="http://127.0.0.1:9")
 
 
 def test_answers_that_are_over_too_soon_are_asked_for_again(run, tmp_path):
