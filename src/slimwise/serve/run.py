@@ -15,6 +15,7 @@ from slimwise.engine.deployment import (
     serve_disaggregated,
     serve_phase,
 )
+from slimwise.errors import EngineError
 from slimwise.serve.plan import (
     Served,
     check_before_start,
@@ -38,7 +39,8 @@ def run(
     """Call on_ready with the base URL, then serve until this process is told to stop.
 
     EngineError with the last lines of its output if a server ends. Prompt tokens that a decode
-    server computed itself are warned of as they appear: their answers are not of this mode.
+    server computed itself are warned of as they appear: their answers are not of this mode. So are
+    servers that do not tell their counts: they may be busy, or come back.
     """
     with _deployment(served, serving, layout, logs.resolve()) as deployment:
         on_ready(deployment.base_url)
@@ -47,10 +49,17 @@ def run(
             time.sleep(_POLL_S)
             deployment.running.raise_if_ended("while it served")
             if served.deployment is Deployment.DISAGGREGATED and served.phase is None:
-                faults = decode_counts(deployment.prefill_urls, deployment.decode_urls).faults()
+                faults = _faults(deployment)
                 for fault in set(faults) - set(warned):
                     _log.warning("%s", fault)
                 warned = faults
+
+
+def _faults(deployment: RunningDeployment) -> tuple[str, ...]:
+    try:
+        return decode_counts(deployment.prefill_urls, deployment.decode_urls).faults()
+    except EngineError as failure:
+        return (str(failure),)
 
 
 def _deployment(
