@@ -57,6 +57,14 @@ def test_one_decoders_slice_ignores_the_others():
             {"calibration": {"gpus_per_model": 4}, "resources": {"gpus": 2}},
             "calibration.gpus_per_model = 4 is above resources.gpus = 2",
         ),
+        (
+            {"disaggregation": {"decode_urls": ["10.0.0.2:8100"]}},
+            "disaggregation.decode_urls.0 = '10.0.0.2:8100': String should match pattern '^http",
+        ),
+        (
+            {"disaggregation": {"decode_urls": ["http://10.0.0.2:8100"], "decode_port": 8100}},
+            "disaggregation: decode_urls are of servers that run elsewhere, which decode_port",
+        ),
         ({"distillation": {"decoders": ["reap-m32-kd_zero"]}}, "both say what is distilled"),
         (
             {"distillation": {"rules": [], "decoders": ["reap-m16-kd_zero"]}},

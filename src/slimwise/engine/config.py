@@ -1,13 +1,16 @@
 """How decoders are served, by one server or by one for each phase."""
 
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from slimwise.core.vocabulary import Phase
 from slimwise.stage_config import StageConfig
 
 _WAITING = ("start_timeout_s", "request_timeout_s", "outage_timeout_s", "host", "port")
 _PLACES = ("prefill_port", "decode_port", "kv_host")
+
+Address = Annotated[str, Field(pattern=r"^https?://[^/\s]+$")]
 
 
 class ServingConfig(StageConfig):
@@ -48,13 +51,15 @@ class ServingConfig(StageConfig):
 class DisaggregationConfig(StageConfig):
     """Where the servers of both phases run, and how they exchange KV."""
 
-    prefill_urls: tuple[str, ...] = Field(
+    prefill_urls: tuple[Address, ...] = Field(
         default=(),
-        description="Addresses of prefill servers that run elsewhere; none = start one here.",
+        description="Addresses, http://host:port, of prefill servers that run elsewhere; none = "
+        "start one here.",
     )
-    decode_urls: tuple[str, ...] = Field(
+    decode_urls: tuple[Address, ...] = Field(
         default=(),
-        description="Addresses of decode servers that run elsewhere; none = start one here.",
+        description="Addresses, http://host:port, of decode servers that run elsewhere; none = "
+        "start one here.",
     )
     prefill_port: int = Field(
         default=0, ge=0, le=65535, description="Port of a prefill server here; 0 = a free one."
@@ -79,6 +84,17 @@ class DisaggregationConfig(StageConfig):
     decode_args: tuple[str, ...] = Field(
         default=(), description="Further vLLM arguments of the decode server."
     )
+
+    @model_validator(mode="after")
+    def _servers_elsewhere_are_set_up_there(self) -> Self:
+        for phase in Phase:
+            port, arguments = f"{phase}_port", f"{phase}_args"
+            if getattr(self, f"{phase}_urls") and (getattr(self, port) or getattr(self, arguments)):
+                raise ValueError(
+                    f"{phase}_urls are of servers that run elsewhere, which {port} and "
+                    f"{arguments} do not reach: leave these out"
+                )
+        return self
 
     def without_places(self) -> "DisaggregationConfig":
         """The slice that says how answers are computed, whichever ports and address are free."""

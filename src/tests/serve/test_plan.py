@@ -155,7 +155,10 @@ def test_a_layout_that_nothing_here_reads_is_refused():
         check_layout_is_read(served("full"), DisaggregationConfig(kv_host="10.0.0.1"))
     alone = served("full", Deployment.DISAGGREGATED, phase=Phase.DECODE)
     check_layout_is_read(alone, DisaggregationConfig(kv_host="10.0.0.1", decode_args=("--a",)))
-    for layout in (DisaggregationConfig(decode_port=1), DisaggregationConfig(prefill_urls=("u",))):
+    for layout in (
+        DisaggregationConfig(decode_port=1),
+        DisaggregationConfig(prefill_urls=("http://a:1",)),
+    ):
         check_layout_is_read(served("full", Deployment.DISAGGREGATED), layout)
         with pytest.raises(ConfigError, match=r"unread by --phase decode\. Its port is --port"):
             check_layout_is_read(alone, layout)
