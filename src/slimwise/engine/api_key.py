@@ -7,6 +7,7 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from http.client import HTTPException
 
 from slimwise.errors import EngineError
 
@@ -56,5 +57,5 @@ def _status(base_url: str, headers: Mapping[str, str]) -> int:
             return reply.status
     except urllib.error.HTTPError as refusal:
         return refusal.code
-    except (urllib.error.URLError, OSError) as failure:
+    except (OSError, HTTPException) as failure:
         raise EngineError(f"{base_url} does not answer: {failure}.") from failure

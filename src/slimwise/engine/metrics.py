@@ -1,9 +1,9 @@
 """A server's Prometheus metrics, as it reports them at this moment."""
 
-import urllib.error
 import urllib.request
 from collections.abc import Iterable
 from dataclasses import dataclass
+from http.client import HTTPException
 
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
@@ -46,13 +46,12 @@ class ServerMetrics:
 
 
 def read_metrics(base_url: str) -> ServerMetrics:
-    """What the server reports now; EngineError if it does not answer."""
+    """What the server reports now; EngineError if it does not answer, or with something else."""
     try:
         with urllib.request.urlopen(f"{base_url}/metrics", timeout=_TIMEOUT_S) as reply:
-            text = reply.read().decode()
-    except (urllib.error.URLError, OSError) as failure:
+            families = tuple(text_string_to_metric_families(reply.read().decode()))
+    except (OSError, HTTPException, ValueError) as failure:
         raise EngineError(f"{base_url}/metrics cannot be read: {failure}.") from failure
-    families = text_string_to_metric_families(text)
     return ServerMetrics(
         base_url, tuple(sample for family in families for sample in family.samples)
     )

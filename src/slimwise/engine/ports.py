@@ -22,7 +22,7 @@ def reserved_port(host: str, port: int = 0) -> Iterator[int]:
             holder.bind((host, port))
         except OSError as failure:
             raise EngineError(
-                f"port {port} of {host} cannot be had: {failure.strerror}. Set serving.host to an "
-                "address of this host, and serving.port to a free port or 0."
+                f"port {port} of {host} cannot be had: {failure.strerror}. Name an address of this "
+                "host in serving.host and disaggregation.kv_host, and as port a free one or 0."
             ) from failure
         yield holder.getsockname()[1]

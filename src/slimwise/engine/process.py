@@ -6,11 +6,11 @@ import re
 import signal
 import subprocess
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 from slimwise.engine.api_key import authorization
@@ -163,7 +163,7 @@ def _is_healthy(base_url: str) -> bool:
     try:
         with urllib.request.urlopen(request, timeout=_HEALTH_TIMEOUT_S) as reply:
             return reply.status == 200
-    except (urllib.error.URLError, OSError):
+    except (OSError, HTTPException):
         return False
 
 
