@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from slimwise.core.keep_set import KeepSet
+from slimwise.errors import KeepSetError
 
 SKEWED_WEIGHTS = "slimwise_skewed"
 """What vLLM's --load-format calls random weights of which some experts are popular."""
@@ -55,7 +56,15 @@ def popularity_order(layer: int, num_experts: int, seed: int) -> list[int]:
 
 
 def popular_keep_set(shape: tuple[int, int, int], num_kept: int, seed: int) -> KeepSet:
-    """The num_kept most popular experts of each layer; the shape is layers, experts, top-k."""
+    """The num_kept most popular experts of each layer; the shape is layers, experts, top-k.
+
+    KeepSetError if there are not so many, or if they are fewer than a token takes.
+    """
     num_layers, num_experts, top_k = shape
+    if not top_k <= num_kept <= num_experts:
+        raise KeepSetError(
+            f"a pool of {num_kept} experts cannot be made of {num_experts} with "
+            f"top_k={top_k}; keep {top_k}..{num_experts}."
+        )
     kept = (popularity_order(layer, num_experts, seed)[:num_kept] for layer in range(num_layers))
     return KeepSet(tuple(tuple(sorted(layer)) for layer in kept), num_experts, top_k)

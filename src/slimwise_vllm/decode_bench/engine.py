@@ -59,7 +59,7 @@ def start_engine(plan: BenchPlan, engine: EnginePlan, work: Path) -> StartedEngi
     llm = vllm.LLM(
         model=str(folder),
         **_options(plan, engine),
-        additional_config=_additional(plan, engine, work),
+        additional_config=_additional(engine, folder, plan.seed),
     )
     return StartedEngine(llm, time.perf_counter() - started)
 
@@ -97,12 +97,13 @@ def _options(plan: BenchPlan, engine: EnginePlan) -> dict[str, Any]:
     return options | plan.engine_options
 
 
-def _additional(plan: BenchPlan, engine: EnginePlan, work: Path) -> dict[str, Any]:
+def _additional(engine: EnginePlan, model: Path, seed: int) -> dict[str, Any]:
+    """The plugin's settings, its keep sets written to the model's folder."""
     additional: dict[str, Any] = {"gdn_prefill_backend": "triton"}
     if engine.pools:
         keep_sets = {
             name: write_popular_keep_set(
-                plan.model_config_file, num_kept, plan.seed, work / f"{engine.name}-{name}.json"
+                model / "config.json", num_kept, seed, model / f"pool-{name}.json"
             )
             for name, num_kept in engine.pools.items()
         }
@@ -112,7 +113,7 @@ def _additional(plan: BenchPlan, engine: EnginePlan, work: Path) -> dict[str, An
             "check_model_digest": False,
         }
         if any(arm.coverage for arm in engine.arms):
-            additional["slimwise"]["coverage_file"] = str(work / f"{engine.name}-coverage.json")
+            additional["slimwise"]["coverage_file"] = str(model / "coverage.json")
     return additional
 
 

@@ -72,6 +72,8 @@ class EnginePlan(_PlanModel):
                 raise ValueError(f"arm {arm.name}: pool {arm.pool!r} is not one of the pools")
             if arm.mode is not None and not self.pools:
                 raise ValueError(f"arm {arm.name} needs at least one pool: the plugin is off else")
+            if self.arms.count(arm) > 1:
+                raise ValueError(f"arm {arm.name} is given twice: leave one out")
         return self
 
     @property

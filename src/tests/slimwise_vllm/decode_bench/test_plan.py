@@ -45,6 +45,11 @@ def test_an_engine_needs_the_pools_of_its_arms():
         EnginePlan(name="e", num_experts=16, arms=(Arm(mode=ServingMode.FULL),), rounds={1: 1})
 
 
+def test_an_arm_is_timed_once():
+    with pytest.raises(ValidationError, match="unhooked is given twice"):
+        EnginePlan(name="e", num_experts=16, arms=(Arm(), Arm()), rounds={1: 1})
+
+
 def _plan(*engines: EnginePlan, **settings: Any) -> BenchPlan:
     return BenchPlan(
         model_config_file=Path("config.json"),
