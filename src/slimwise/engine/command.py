@@ -19,6 +19,7 @@ from slimwise.errors import EngineError
 SERVED_NAME = "decoder"
 NO_POOLS: Mapping[str, Never] = MappingProxyType({})
 _MODULE = "slimwise_vllm.server"
+_POOLS_FLAG = "--additional-config"
 _GIB = 1 << 30
 
 
@@ -39,11 +40,22 @@ class Host:
 
 @dataclass(frozen=True)
 class ServerCommand:
-    """Arguments of the process, what its environment has beyond ours, and where it runs."""
+    """Arguments of the process, what its environment has beyond ours, and where it runs.
+
+    EngineError if two of them would set what holds the pools: vLLM reads the last.
+    """
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
     folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        words = (word.replace("_", "-") for word in self.arguments)
+        if sum(word.startswith(_POOLS_FLAG) for word in words) > 1:
+            raise EngineError(
+                f"the server would get {_POOLS_FLAG} twice and lose its pools. Take it out of "
+                "serving.extra_args, disaggregation.prefill_args and disaggregation.decode_args."
+            )
 
     def with_environment(self, variables: Mapping[str, str]) -> "ServerCommand":
         """The same command with these variables too."""
@@ -114,7 +126,7 @@ def _pool_arguments(
         "default_pool": next(iter(named)),
         "default_mode": default_mode,
     }
-    return ("--additional-config", json.dumps({"slimwise": settings}))
+    return (_POOLS_FLAG, json.dumps({"slimwise": settings}))
 
 
 def _cuda_arguments(config: ServingConfig) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import pytest
 from slimwise.artifacts.pool_files import PoolFiles
 from slimwise.engine.command import Device, Host, server_command
 from slimwise.engine.config import ServingConfig
+from slimwise.errors import EngineError
 
 CPU = Host(Device.CPU, num_cores=2)
 CUDA = Host(Device.CUDA, num_cores=16)
@@ -32,6 +33,20 @@ def test_pools_reach_the_plugin_by_name():
         "default_pool": "half",
         "default_mode": "full",
     }
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--additional-config", "{}"), ("--additional_config={}",), ("--additional-config.a=1",)],
+)
+def test_pools_are_not_lost_to_another_argument(words):
+    assert command(CUDA, extra_args=words).arguments[-len(words) :] == words
+    config = ServingConfig(max_model_len_tokens=640)
+    pooled = server_command(
+        MODEL, config, port=8000, parent=1, host=CUDA, pools={"half": Path("/half.json")}
+    )
+    with pytest.raises(EngineError, match="twice and lose its pools"):
+        pooled.with_arguments(*words)
 
 
 def value_after(arguments, flag):
