@@ -153,6 +153,8 @@ class DeploymentConfig(StageConfig):
         for arm in self.arms:
             if arm.pool is not None and arm.pool not in self.pools:
                 raise ValueError(f"arm {arm.mode} names pool {arm.pool}, which pools does not")
+            if self.pools and arm.pool is None and arm.mode is not ServingMode.FULL:
+                raise ValueError(f"arm {arm.mode} would be answered as full: name its pool")
         if len(self.arms) > 1 and not self.pools:
             raise ValueError("several arms differ by their pools: name some")
         if self.skew_strength and self.routing is Routing.REAL:

@@ -130,19 +130,21 @@ def test_prefill_apart_is_not_timed_through_the_router(exported):
 
 
 @pytest.mark.parametrize(
-    ("arms", "message"),
+    ("pools", "arms", "message"),
     [
-        ([{"mode": "slimwise", "pool": "m9"}], "names pool m9"),
-        ([{"mode": "full"}, {"mode": "pruned"}], "differ by their pools"),
+        ({}, [{"mode": "slimwise", "pool": "m9"}], "names pool m9"),
+        ({}, [{"mode": "full"}, {"mode": "pruned"}], "differ by their pools"),
+        ({"m9": 9}, [{"mode": "slimwise"}], "arm slimwise would be answered as full"),
     ],
 )
-def test_arms_that_a_deployment_cannot_tell_apart_are_refused(arms, message):
+def test_arms_that_a_deployment_cannot_tell_apart_are_refused(pools, arms, message):
     with pytest.raises(ValueError, match=message):
         DeploymentConfig.model_validate(
             {
                 "name": "a",
                 "backbone": "b",
                 "model": {"path": "c"},
+                "pools": pools,
                 "arms": arms,
                 "serving": {"max_model_len_tokens": 64},
             }
