@@ -13,7 +13,7 @@ from typing import Any
 from slimwise.commands import COMMANDS
 from slimwise.core.vocabulary import Deployment, Phase, ServingMode
 from slimwise.engine.api_key import API_KEY_VARIABLE
-from slimwise.engine.proxies import reach_this_host_directly
+from slimwise.engine.proxies import reach_directly
 from slimwise.engine_watch import end_with_the_engine
 from slimwise.errors import ConfigError, SlimWiseError
 
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # SIGTERM unwinds like Ctrl-C, so that a stage stops the servers it started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     end_with_the_engine()
-    reach_this_host_directly()
+    reach_directly()
     try:
         arguments = _parser().parse_args(argv)
         arguments.run(arguments)

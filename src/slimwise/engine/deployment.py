@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from slimwise.artifacts.manifest import verify_if_exported
 from slimwise.artifacts.pool_files import PoolFiles
@@ -19,6 +20,7 @@ from slimwise.engine.kv_check import refuse_other_cache, refuse_other_geometry
 from slimwise.engine.kv_transfer import CHECKPOINT_NAME, with_kv_transfer
 from slimwise.engine.ports import reserved_port
 from slimwise.engine.process import RunningServers, Server, run_servers
+from slimwise.engine.proxies import reach_directly
 from slimwise.engine.router import router_command
 from slimwise.errors import EngineError
 from slimwise.gpu_lease import VISIBLE, leased_gpus
@@ -70,6 +72,7 @@ def serve_colocated(
     not healthy in time, also if it ends during the block.
     """
     verify_if_exported(model.folder)
+    reach_directly([config.host])
     host = this_host()
     with reserved_port(config.host, config.port) as port, _gpus(host, config) as gpus:
         command = server_command(
@@ -151,6 +154,8 @@ class _Site:
         self, config: ServingConfig, layout: DisaggregationConfig, folder: Path, held: ExitStack
     ) -> None:
         self._config, self._layout, self._folder, self._held = config, layout, folder, held
+        elsewhere = (urlsplit(url).hostname for url in (*layout.prefill_urls, *layout.decode_urls))
+        reach_directly([config.host, *filter(None, elsewhere)])
         self._host = this_host()
         self._gpus: Mapping[str, str] | None = None
 
