@@ -5,11 +5,18 @@ import pandas as pd
 from slimwise.core.vocabulary import Criterion, Decoding
 from slimwise.report.order import NO_CRITERION
 
+_USE = ["criterion", "num_kept", "mode", "distilled", "decoding", "benchmark"]
+
 
 def reported(rows: pd.DataFrame) -> pd.DataFrame:
     """The sampled rows, as the paper's tables; the greedy ones of a study that samples nothing."""
     sampled = rows[rows["decoding"] == Decoding.SAMPLED]
     return rows if sampled.empty else sampled
+
+
+def once_deployed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Each use of a decoder once: colocated, in table order, where it is deployed both ways."""
+    return rows.drop_duplicates(_USE)
 
 
 def at_half(rows: pd.DataFrame) -> pd.DataFrame:

@@ -5,10 +5,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from slimwise.core.vocabulary import Deployment, Distillation
+from slimwise.core.vocabulary import Distillation
 from slimwise.report.figures.panels import panels_by_setting
 from slimwise.report.figures.style import (
     CRITERION_COLOURS,
+    DEPLOYMENT_OPACITIES,
     FULL_LINE,
     MODE_LINES,
     arm_marker,
@@ -22,7 +23,6 @@ _LEGEND_COLUMNS = 5
 _ARM = ["criterion", "mode", "deployment"]
 _SHIFT_OCTAVES = 0.05
 """Sideways distance between criteria at one m', so that equal accuracies do not hide each other."""
-_OPACITIES = {Deployment.COLOCATED: 1.0, Deployment.DISAGGREGATED: 0.5}
 
 
 def draw_accuracy_by_num_kept(accuracy: pd.DataFrame) -> Figure:
@@ -60,7 +60,7 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
             yerr=line["accuracy_std"].fillna(0),
             label=f"{CRITERION_LABELS[criterion]} {arm_label(mode, Distillation.NONE, deployment)}",
             linestyle=MODE_LINES[mode],
-            alpha=_OPACITIES[Deployment(deployment)],
+            alpha=DEPLOYMENT_OPACITIES[deployment],
             capsize=2,
             **arm_marker(criterion, mode),
         )

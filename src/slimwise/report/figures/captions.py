@@ -9,7 +9,7 @@ from slimwise.artifacts.captions import Caption
 from slimwise.core.vocabulary import Decoding, Distillation, ServingMode
 from slimwise.report.labels import benchmark_label, row_label
 from slimwise.report.order import NO_CRITERION
-from slimwise.report.selection import at_half
+from slimwise.report.selection import at_half, once_deployed
 
 _COMPARED = (ServingMode.FULL, ServingMode.PRUNED, ServingMode.SLIMWISE)
 _OF_EXPERTS: Mapping[str, Caption] = MappingProxyType(
@@ -111,7 +111,8 @@ def _study(accuracy: pd.DataFrame, grades: pd.DataFrame) -> str:
 
 def _training_free_caption(accuracy: pd.DataFrame, study: str, decoding: Decoding) -> Caption:
     free = _training_free(accuracy)
-    rows = at_half(free[(free["decoding"] == decoding) & free["mode"].isin(_COMPARED)])
+    shown = free[(free["decoding"] == decoding) & free["mode"].isin(_COMPARED)]
+    rows = at_half(once_deployed(shown))
     return Caption(
         f"Pruned against slimwise at half of the experts, {decoding}",
         "Above, accuracy by criterion, bars bootstrap intervals over items; below, the lengths of "

@@ -12,6 +12,7 @@ from matplotlib.ticker import PercentFormatter
 from slimwise.core.vocabulary import ServingMode
 from slimwise.report.figures.lengths_axis import set_length_axis
 from slimwise.report.figures.style import (
+    DEPLOYMENT_OPACITIES,
     FULL_LINE,
     MODE_LINES,
     PAGE_WIDTH_IN,
@@ -63,16 +64,17 @@ def draw_length_accuracy(accuracy: pd.DataFrame) -> Figure:
 
 
 def _draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
-    for (mode, distilled, _), path in rows.groupby(_ARM, sort=False):
-        mode, distilled = str(mode), str(distilled)
+    for arm, path in rows.groupby(_ARM, sort=False):
+        mode, distilled, deployment = map(str, arm)
+        opacity = DEPLOYMENT_OPACITIES[deployment]
         marker = arm_marker(str(path["criterion"].iloc[0]), mode, distilled)
         medians, accuracies = path["length_p50_tokens"], path["accuracy_mean"]
-        axes.plot(medians, accuracies, color=marker["color"], **_line(mode))
+        axes.plot(medians, accuracies, color=marker["color"], alpha=opacity, **_line(mode))
         axes.hlines(accuracies, medians, path["length_p90_tokens"], color=marker["color"], **_TAIL)
         for row in path.to_dict("records"):
             size = marker["markersize"] * _relative_size(row["num_kept"], rows["num_kept"])
             place = (row["length_p50_tokens"], row["accuracy_mean"])
-            axes.plot(*place, **{**marker, "markersize": size})
+            axes.plot(*place, alpha=opacity, **{**marker, "markersize": size})
 
 
 def _relative_size(num_kept: int, all_counts: pd.Series) -> float:
@@ -98,8 +100,8 @@ def _finish(figure: Figure, axes: Axes, rows: pd.DataFrame) -> None:
     axes.set_ylim(-0.06, 1.08)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=""))
     figure.supxlabel("output length (tokens): median, and thin to the 90th percentile")
-    arms = rows[_ARM[:2]].drop_duplicates().to_numpy().tolist()
-    handles = [arm_handle(mode, distilled, **_line(mode)) for mode, distilled in arms]
+    arms = rows[_ARM].drop_duplicates().to_numpy().tolist()
+    handles = [arm_handle(*arm, **_line(arm[0])) for arm in arms]
     counts = sorted(rows.loc[rows["criterion"] != NO_CRITERION, "num_kept"].unique(), reverse=True)
     sizes = f"large to small: {', '.join(map(str, counts))} experts kept"
     handles.append(Line2D([], [], label=sizes, linestyle=""))

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 
 from slimwise.artifacts.atomic import atomic_file
 from slimwise.artifacts.captions import Caption, write_captions
-from slimwise.core.vocabulary import Criterion, Distillation, ServingMode
+from slimwise.core.vocabulary import Criterion, Deployment, Distillation, ServingMode
 from slimwise.provenance import current_provenance
 from slimwise.report.config import ReportConfig
 from slimwise.report.labels import arm_label
@@ -70,6 +70,10 @@ _MODE_FILLS: dict[str, dict[str, Any]] = {
     ServingMode.PRUNED: {"markerfacecolor": "white"},
     ServingMode.SLIMWISE: {},
     ServingMode.REVERSE: {"fillstyle": "left", "markerfacecoloralt": "white"},
+}
+DEPLOYMENT_OPACITIES: dict[str, float] = {
+    Deployment.COLOCATED: 1.0,
+    Deployment.DISAGGREGATED: 0.5,
 }
 _DISTILLED_MARKERS: dict[str, str] = {Distillation.UNIFORM: "*", Distillation.ZERO: "X"}
 _DISTILLED_SIZE = 6.5
@@ -137,12 +141,18 @@ def arm_marker(criterion: str, mode: str, distilled: str = Distillation.NONE) ->
     }
 
 
-def arm_handle(mode: str, distilled: str = Distillation.NONE, **line: Any) -> Line2D:
+def arm_handle(
+    mode: str,
+    distilled: str = Distillation.NONE,
+    deployment: str = Deployment.COLOCATED,
+    **line: Any,
+) -> Line2D:
     """What a legend shows for an arm whatever the criterion: the full decoder's, else a circle."""
     marker = arm_marker(NO_CRITERION, mode, distilled)
     if distilled == Distillation.NONE and mode != ServingMode.FULL:
         marker["marker"] = "o"
-    return Line2D([], [], label=arm_label(mode, distilled), **{**marker, **line})
+    label, opacity = arm_label(mode, distilled, deployment), DEPLOYMENT_OPACITIES[deployment]
+    return Line2D([], [], label=label, alpha=opacity, **{**marker, **line})
 
 
 def label_shares(axes: Axes, counts: Sequence[float], num_experts: int) -> None:

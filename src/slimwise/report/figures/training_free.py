@@ -22,7 +22,7 @@ from slimwise.report.figures.style import (
 )
 from slimwise.report.labels import CRITERION_LABELS, benchmark_label, decoder_label
 from slimwise.report.order import NO_CRITERION
-from slimwise.report.selection import at_half, of_leading_criterion
+from slimwise.report.selection import at_half, of_leading_criterion, once_deployed
 from slimwise.report.settings import Settings, by_setting, setting_of
 from slimwise.report.statistics.answers import by_item_and_run, item_weights
 from slimwise.report.statistics.bootstrap import Bootstrap, mean_interval
@@ -42,11 +42,11 @@ def draw_training_free(
     """Pruned against slimwise at half of the experts, one column a benchmark.
 
     Upper row: accuracy by criterion, bars are bootstrap intervals over items. Lower row: the
-    leading criterion's accuracy at the lengths of its answers. A note stands in for a study that
-    never decodes so.
+    leading criterion's accuracy at the lengths of its answers. Of a decoder that is deployed both
+    ways the colocated one. A note stands in for a study that never decodes so.
     """
     shown = (accuracy["decoding"] == decoding) & (accuracy["distilled"] == Distillation.NONE)
-    rows = at_half(accuracy[shown & accuracy["mode"].isin(_MODES)])
+    rows = at_half(once_deployed(accuracy[shown & accuracy["mode"].isin(_MODES)]))
     with house_style():
         if rows.empty:
             return note_figure(f"no {decoding} answers in this study")

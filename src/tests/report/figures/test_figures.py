@@ -133,12 +133,17 @@ def test_deployments_of_one_decoder_are_drawn_apart(grades):
     apart = grades[is_slimwise].assign(deployment="disaggregated")
     both = pd.concat([grades, apart], ignore_index=True)
     by_length = draw_output_lengths(both).axes[0]
-    by_count = draw_accuracy_by_num_kept(tabulated_accuracy(both)).axes[0]
+    accuracy = tabulated_accuracy(both)
+    by_count = draw_accuracy_by_num_kept(accuracy).axes[0]
     ridges = [tick.get_text() for tick in by_length.get_yticklabels()]
     lines = by_count.get_legend_handles_labels()[1]
-    for labels, name in ((ridges, "REAP 32 slimwise"), (lines, "REAP slimwise")):
+    arms = [text.get_text() for text in draw_length_accuracy(accuracy).legends[0].get_texts()]
+    uses = ((ridges, "REAP 32 slimwise"), (lines, "REAP slimwise"), (arms, "slimwise"))
+    for labels, name in uses:
         assert name in labels
         assert f"{name} (disaggregated)" in labels
+    compared = draw_training_free(accuracy, both, Decoding.SAMPLED, BOOTSTRAP).axes
+    assert [len(marked_points(axes)) for axes in compared] == [3, 3, 3, 3]
 
 
 def notes(figure):
