@@ -10,6 +10,7 @@ from slimwise.core.vocabulary import Criterion, DecoderId, Distillation, Serving
 from slimwise.report.measured.decode_rows import Weights
 from slimwise.report.measured.throughput import at_target
 from slimwise.report.order import NO_CRITERION
+from slimwise.report.selection import once_deployed
 from slimwise.report.served.columns import TRADE_OFF_COLUMNS
 
 _PREFERRED = (Weights.FULL, Weights.EXPORTED, Weights.MASKED)
@@ -18,6 +19,7 @@ _PREFERRED = (Weights.FULL, Weights.EXPORTED, Weights.MASKED)
 def trade_off_table(accuracy: pd.DataFrame, served: pd.DataFrame, *, target: float) -> pd.DataFrame:
     """The rows of accuracy whose decoder was swept, with its throughput at the target.
 
+    A decoder that answered in both deployments has the accuracy of the colocated one.
     Modes that prune decode have the decoder's throughput, from its own checkpoint if that was
     swept and else as a pool. The ratio is to the full model of the same deployment if that was
     swept. Decoders whose loads do not enclose the target have no row.
@@ -25,7 +27,7 @@ def trade_off_table(accuracy: pd.DataFrame, served: pd.DataFrame, *, target: flo
     found = {name: _at_target(curves, target) for name, curves in served.groupby("decoder")}
     rows = [
         {**row, **place, "ratio": place["tokens_per_s_per_gpu"] / full["tokens_per_s_per_gpu"]}
-        for row in accuracy.to_dict("records")
+        for row in once_deployed(accuracy).to_dict("records")
         if row["mode"] != ServingMode.REVERSE
         and (place := found.get(_decoder(row))) is not None
         and (full := _at_target(_full_rows(served, place["deployment"]), target)) is not None

@@ -91,6 +91,7 @@ def written(tmp_path, rows):
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         answers = [_accuracy("none", 64, "full"), _accuracy("reap", 32, "pruned")]
         answers += [_accuracy("reap", 32, "reverse"), _accuracy("ean", 32, "pruned")]
+        answers += [_accuracy("reap", 32, "pruned") | {"deployment": "disaggregated"}]
         write_table(accuracy, pd.DataFrame(answers), ACCURACY_COLUMNS, digits=6)
         config = CONFIG.model_copy(update={"target_tokens_per_s_per_user": target})
         out = tmp_path / "80_tables"
