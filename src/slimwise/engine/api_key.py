@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 
-from slimwise.errors import EngineError
+from slimwise.errors import ConfigError, EngineError
 
 API_KEY_VARIABLE = "VLLM_API_KEY"
 KEYED_PATH = "/v1/models"
@@ -20,8 +20,14 @@ _TIMEOUT_S = 10
 
 
 def api_key() -> str | None:
-    """The key; None if none is set."""
-    return os.environ.get(API_KEY_VARIABLE) or None
+    """The key; None if none is set. ConfigError if no request could show it."""
+    key = os.environ.get(API_KEY_VARIABLE) or None
+    if key is not None and (key != key.strip() or not (key.isascii() and key.isprintable())):
+        raise ConfigError(
+            f"{API_KEY_VARIABLE} has a line's end, a space at an end or a character beyond ASCII, "
+            "which no HTTP header can carry. Take it out; files of secrets often end with a line."
+        )
+    return key
 
 
 def authorization() -> dict[str, str]:

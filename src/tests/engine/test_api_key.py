@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from slimwise.engine.api_key import API_KEY_VARIABLE, refuse_other_keys
-from slimwise.errors import EngineError
+from slimwise.engine.api_key import API_KEY_VARIABLE, authorization, refuse_other_keys
+from slimwise.errors import ConfigError, EngineError
 
 from ..played_server import Asked, played_server
 
@@ -41,6 +41,14 @@ def test_all_servers_have_our_key(monkeypatch, ours, theirs, message):
             return
         with pytest.raises(EngineError, match=rf"^{second}.*{message}"):
             refuse_other_keys((first, second))
+
+
+@pytest.mark.parametrize("key", ["a key\n", "\tkey", "key ", "k\u00e9y"])
+def test_a_key_that_no_header_carries_is_refused_and_not_shown(monkeypatch, key):
+    monkeypatch.setenv(API_KEY_VARIABLE, key)
+    with pytest.raises(ConfigError, match="no HTTP header can carry") as refusal:
+        authorization()
+    assert key not in str(refusal.value)
 
 
 @pytest.fixture
