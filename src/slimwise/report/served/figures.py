@@ -85,7 +85,7 @@ def draw_served(served: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
         for axes, (title, weights) in zip(panels, shown.items(), strict=True):
             axes.set_title(title)
             draw_curves(axes, served[served["weights"].isin([Weights.FULL, weights])], counts)
-            mark_target(axes, ratios[ratios["weights"] == weights], counts)
+            mark_target(axes, ratios[ratios["weights"] == weights])
         label_panels(figure, panels)
     return figure
 

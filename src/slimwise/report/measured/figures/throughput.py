@@ -40,7 +40,7 @@ def draw_throughput(
         for axes, panel in zip(panels, shown, strict=True):
             axes.set_title(_title(panel))
             draw_curves(axes, _rows_of(throughput, panel), counts)
-            mark_target(axes, _rows_of(ratios, panel), counts)
+            mark_target(axes, _rows_of(ratios, panel))
         label_panels(figure, panels)
     return figure
 
@@ -82,7 +82,7 @@ def draw_curves(axes: Axes, rows: pd.DataFrame, counts: list[int]) -> None:
         axes.plot(points[PER_USER], points[PER_GPU], label=label, **style)
 
 
-def mark_target(axes: Axes, ratios: pd.DataFrame, counts: list[int]) -> None:
+def mark_target(axes: Axes, ratios: pd.DataFrame) -> None:
     """The line of the target, and where each curve crosses it."""
     if ratios.empty:
         return
@@ -91,16 +91,14 @@ def mark_target(axes: Axes, ratios: pd.DataFrame, counts: list[int]) -> None:
     full = ratios[f"full_{PER_GPU}"].iloc[0]
     crossings = [full, *ratios[PER_GPU]]
     axes.plot([target] * len(crossings), crossings, "x", color="black", markersize=5, zorder=4)
-    _list_ratios(axes, ratios, counts, f"throughput over full at {target:g}:")
+    _list_ratios(axes, ratios, f"throughput over full at {target:g}:")
 
 
-def _list_ratios(axes: Axes, ratios: pd.DataFrame, counts: list[int], heading: str) -> None:
-    """The ratios in the empty corner of the panel, each in the colour of its curve."""
+def _list_ratios(axes: Axes, ratios: pd.DataFrame, heading: str) -> None:
+    """The ratios in the empty corner of the panel; small text in a curve's colour is too pale."""
     place = {"ha": "right", "va": "top", "fontsize": 7, "transform": axes.transAxes}
     axes.text(0.99, 0.98, heading, **place)
     ordered = ratios.sort_values(["num_kept", "ratio"], ascending=[True, False])
     for line, row in enumerate(ordered.to_dict("records"), start=1):
         label = decoder_label(row["num_kept"], row["weights"])
-        colour = decoder_style(row["num_kept"], row["weights"], counts)["color"]
-        height = 0.98 - line * _LINE_OF_TEXT
-        axes.text(0.99, height, f"{label}: {row['ratio']:.2f}", color=colour, **place)
+        axes.text(0.99, 0.98 - line * _LINE_OF_TEXT, f"{label}: {row['ratio']:.2f}", **place)
