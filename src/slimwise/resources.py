@@ -16,13 +16,13 @@ _PATIENCE = "join_timeout=900,read_timeout=900"
 
 
 class ResourceConfig(StageConfig):
-    """Requests that the workflow engine schedules by; no stage reads them."""
+    """Requests that the workflow engine schedules by; stages are only told that there are GPUs."""
 
     gpus: int = Field(
         default=0,
         ge=0,
-        description="GPUs of calibration and of distillation on each host, where serving.gpus are "
-        "those of a server; 0 runs every model on CPU.",
+        description="GPUs that calibration and distillation ask for on each host, where "
+        "serving.gpus are those of a server; a host with fewer is refused. 0 asks for none.",
     )
     hosts: int = Field(
         default=1,
