@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 from slimwise.errors import EngineError
@@ -47,7 +48,8 @@ def leased_gpus(count: int, locks: Path | None = None) -> Iterator[tuple[str, ..
 def visible_gpus() -> tuple[str, ...]:
     """UUIDs of this host's GPUs, of those that CUDA_VISIBLE_DEVICES names if it is set.
 
-    EngineError if the driver does not say.
+    As CUDA reads it, up to the first word that names none, such as -1. EngineError if the driver
+    does not list them.
     """
     try:
         listed = subprocess.run(
@@ -61,7 +63,13 @@ def visible_gpus() -> tuple[str, ...]:
     named = os.environ.get(VISIBLE)
     if named is None:
         return tuple(uuids.values())
-    return tuple(uuids.get(word.strip(), word.strip()) for word in named.split(",") if word.strip())
+    words = (uuids.get(word.strip(), word.strip()) for word in named.split(","))
+    return tuple(takewhile(_is_uuid, words))
+
+
+def _is_uuid(word: str) -> bool:
+    """Of a GPU, or of a part of one, which the driver does not list."""
+    return word.startswith(("GPU-", "MIG-"))
 
 
 def _lock(folder: Path, gpu: str) -> int | None:

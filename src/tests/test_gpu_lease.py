@@ -35,11 +35,19 @@ def test_no_gpu_is_leased_twice_and_each_is_free_again(tmp_path):
         assert len(all_of_them) == 3
 
 
-def test_only_visible_gpus_are_leased_by_index_or_uuid(monkeypatch):
-    monkeypatch.setenv(VISIBLE, "2,GPU-a")
-    assert visible_gpus() == ("GPU-c", "GPU-a")
-    monkeypatch.setenv(VISIBLE, "")
-    assert visible_gpus() == ()
+@pytest.mark.parametrize(
+    ("named", "gpus"),
+    [
+        ("2, GPU-a", ("GPU-c", "GPU-a")),
+        ("1,MIG-d", ("GPU-b", "MIG-d")),
+        ("0,-1,1", ("GPU-a",)),
+        ("-1", ()),
+        ("", ()),
+    ],
+)
+def test_only_visible_gpus_are_leased_by_index_or_uuid(monkeypatch, named, gpus):
+    monkeypatch.setenv(VISIBLE, named)
+    assert visible_gpus() == gpus
 
 
 def test_the_lease_of_a_process_that_died_is_over(tmp_path):
