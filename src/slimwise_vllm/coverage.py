@@ -95,5 +95,6 @@ class Coverage:
     def export(self) -> None:
         """Write the coverage file, whole or not at all; ArtifactError if it cannot be written."""
         self._exported_at = time.monotonic()
-        with atomic_file(self._path) as temporary:
+        # In the middle of a step, which must not wait for the disk.
+        with atomic_file(self._path, is_durable=False) as temporary:
             temporary.write_text(json.dumps(self.report()), "utf-8")

@@ -15,16 +15,20 @@ from slimwise.errors import ArtifactError
 
 
 @contextmanager
-def atomic_file(path: Path) -> Generator[Path, None, None]:
+def atomic_file(path: Path, *, is_durable: bool = True) -> Generator[Path, None, None]:
     """A path beside `path`, of the same suffix, that is renamed to it when the block succeeds.
 
-    Parents are made. ArtifactError if the folder cannot be written to.
+    Parents are made. A file that is soon written anew need not be durable: it is whole too, but
+    nothing waits for the disk. ArtifactError if the folder cannot be written to.
     """
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     _prepare_parent(path)
     try:
         yield temporary
-        _put(temporary, path)
+        if is_durable:
+            _put(temporary, path)
+        else:
+            temporary.replace(path)
     except OSError as failure:
         raise _not_writable(path, failure) from failure
     finally:

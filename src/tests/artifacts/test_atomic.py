@@ -81,6 +81,13 @@ def test_what_appears_is_on_the_disk_by_then(tmp_path, synced):
     assert synced[2:] == [name, f"{name} -> model", tmp_path.name]
 
 
+def test_a_file_that_is_soon_written_anew_waits_for_no_disk(tmp_path, synced):
+    with atomic_file(tmp_path / "coverage.json", is_durable=False) as temporary:
+        temporary.touch()
+    assert synced == [f"{temporary.name} -> coverage.json"]
+    assert (tmp_path / "coverage.json").exists()
+
+
 @pytest.mark.parametrize(("number", "is_told"), [(errno.EINVAL, False), (errno.EIO, True)])
 def test_a_disk_that_fails_is_told_and_one_that_cannot_wait_is_not(
     tmp_path, monkeypatch, number, is_told
